@@ -1,0 +1,1 @@
+"""Colour themes as TOML data; the screen reads them, nothing else does."""

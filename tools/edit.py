@@ -1,0 +1,123 @@
+"""`edit`: one exact replacement in a file, or all of them."""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pydantic import BaseModel, ConfigDict
+
+from sandbox.actions import Action
+from sandbox.paths import ChangedSince, PathRefused, Workspace
+from tools.base import Display, FileChange, Plan, Result, Running
+from tools.edit_match import Mismatch, find_places
+from tools.failure import changed_since, failure, not_readable, refused
+from tools.near_names import missing
+from tools.shown import shown, size
+from tools.text_file import LineEnds, decode, plural
+from tools.unified import unified
+
+LARGEST_FILE = 1 << 24
+
+
+class EditArguments(BaseModel):
+    """What `edit` takes. `old` must occur once unless `all` is true."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    old: str
+    new: str
+    all: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The payload of an edit: the bytes to write and what to say of it."""
+
+    path: PurePosixPath
+    data: bytes
+    message: str
+    diff: str
+
+
+class EditTool:
+    """Replaces text in place and keeps everything else of the file byte for byte."""
+
+    name = "edit"
+    arguments = EditArguments
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def prepare(self, arguments: EditArguments) -> Plan | Result:
+        """Find the place and make the new text; the file is not touched."""
+        try:
+            path = self._workspace.locate(arguments.path)
+            self._workspace.check_write(path)
+            facts = self._workspace.stat(path)
+            if facts is None:
+                return missing(self._workspace, path)
+            if facts.kind == "dir":
+                return failure("is_a_folder", f"{shown(path)} is a folder, not a file.")
+            if facts.kind != "file":
+                return failure("not_a_file", f"{shown(path)} is not a regular file.")
+            if facts.size > LARGEST_FILE:
+                return failure("too_large", f"{shown(path)} is too large to edit ({size(facts.size)}).")
+            fingerprint = self._workspace.fingerprint(path)
+            data = self._workspace.read(path)
+        except PathRefused as fault:
+            return refused(fault)
+        except OSError as fault:
+            return not_readable(PurePosixPath(arguments.path), fault)
+        made = replace_in(path, data, arguments)
+        if isinstance(made, Result):
+            return made
+        edited, change = made
+        return Plan((Action("write", str(path)),), change, fingerprint, edited)
+
+    def apply(self, plan: Plan, running: Running) -> Result:
+        """Write exactly what was planned, if the file is still what it was."""
+        edited: Edited = plan.payload
+        try:
+            self._workspace.write(edited.path, edited.data, plan.fingerprint)
+        except ChangedSince:
+            return changed_since(edited.path)
+        except PathRefused as fault:
+            return refused(fault)
+        except OSError as fault:
+            return not_readable(edited.path, fault)
+        display = Display(edited.message, edited.diff, "diff", str(edited.path))
+        return Result(edited.message, display, changed=(edited.path,))
+
+
+def replace_in(
+    path: PurePosixPath, data: bytes, arguments: EditArguments
+) -> tuple[Edited, FileChange] | Result:
+    """The edited bytes of a file, or why there are none."""
+    name = shown(path)
+    file = decode(data)
+    if file is None:
+        return failure("binary", f"{name} is a binary file ({size(len(data))}) and cannot be edited.")
+    ends = LineEnds(file.text)
+    old, new = arguments.old.replace("\r\n", "\n"), arguments.new.replace("\r\n", "\n")
+    places = find_places(name, ends.text, old, new, bool(arguments.all))
+    if isinstance(places, Mismatch):
+        return failure(places.kind, places.message)
+    raw, after = ends.raw, ends.text
+    for start, end in reversed(places.spans):
+        raw_start, raw_end, piece = ends.replace(start, end, places.new)
+        raw = raw[:raw_start] + piece + raw[raw_end:]
+        after = after[:start] + places.new + after[end:]
+    if raw == ends.raw:
+        return failure("no_change", f"The edit would not change {name}.")
+    try:
+        written = file.encode(raw)
+    except UnicodeEncodeError as fault:
+        lost = fault.object[fault.start]
+        return failure("encoding", f"{name} is {file.label}, which has no {lost!r}. Use other characters.")
+    line = ends.text.count("\n", 0, places.spans[0][0]) + 1
+    count = plural(len(places.spans), "replacement")
+    message = f"Edited {name}: {count}{' at' if len(places.spans) == 1 else ', first at'} line {line}."
+    if places.tolerant:
+        message += " Matched a line that differs in white space only."
+    change = FileChange(str(path), ends.text, after)
+    return Edited(path, written, message, unified(name, ends.text, after)), change

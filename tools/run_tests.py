@@ -1,0 +1,83 @@
+"""`test`: the project's tests, by the runner it uses."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+from sandbox.shell import Finished, Shell
+
+from sandbox.actions import Action
+from sandbox.paths import Workspace
+from tools.base import CommandLine, Display, Plan, Result, Running
+from tools.failure import failure
+from tools.pytest_report import format_pytest
+from tools.shown import head_and_tail
+from tools.test_runner import LOOKED_FOR, find_runner
+
+SECONDS = 600.0
+LONGEST = 12_000
+
+
+class TestArguments(BaseModel):
+    """What `test` takes: a file or a test, as the runner names it."""
+
+    __test__ = False
+    model_config = ConfigDict(extra="forbid")
+
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The payload of a test run."""
+
+    runner: str
+    command: str
+
+
+class TestTool:
+    """Runs the tests through the shell and reports what failed."""
+
+    __test__ = False
+    name = "test"
+    arguments = TestArguments
+
+    def __init__(self, workspace: Workspace, shell: Shell) -> None:
+        self._workspace = workspace
+        self._shell = shell
+
+    def prepare(self, arguments: TestArguments) -> Plan | Result:
+        """Find the runner and its exact command; nothing of the project runs yet."""
+        target = (arguments.target or "").strip()
+        if target.startswith("-"):
+            return failure("invalid_arguments", "target must be a file or a test, not an option.")
+        if any(char in target for char in "\0\n\r"):
+            return failure("invalid_arguments", "target must be one line.")
+        root = self._workspace.root
+        runner = find_runner(root)
+        if runner is None:
+            return failure("no_runner", f"No test runner found. Looked for {LOOKED_FOR}.")
+        run = Run(runner.name, runner.with_target(target))
+        return Plan((Action("test", run.command),), CommandLine(run.command, str(root), SECONDS), payload=run)
+
+    def apply(self, plan: Plan, running: Running) -> Result:
+        """Run the tests. Failing tests are no failure of the call."""
+        run: Run = plan.payload
+        done = self._shell.run(run.command, SECONDS, running.output, running.cancelled)
+        report = _report(run.runner, done)
+        title, _, _body = report.partition("\n")
+        return Result(report, Display(title, done.screen, "terminal"))
+
+
+def _report(runner: str, done: Finished) -> str:
+    raw = done.text.replace("\r\n", "\n")
+    if done.cancelled or done.timed_out or done.exit_code is None:
+        why = (
+            "on request" if done.cancelled else f"after {SECONDS:.0f} s" if done.timed_out else "by the shell"
+        )
+        return f"Tests stopped {why} ({runner}).\n\n{head_and_tail(raw.strip(), LONGEST)}".rstrip()
+    if runner == "pytest":
+        return format_pytest(raw, done.exit_code)
+    if done.exit_code == 0:
+        return f"Tests passed ({runner})."
+    body = head_and_tail(raw.strip("\n"), LONGEST)
+    return f"Tests failed ({runner}, exit code {done.exit_code}).\n\n{body}".rstrip()

@@ -1,0 +1,159 @@
+"""`search`: a regular expression over the project's files."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel, ConfigDict
+
+from sandbox.actions import Action
+from sandbox.paths import PathRefused, Workspace
+from tools.base import Display, Plan, Result, Running
+from tools.failure import failure, not_readable, refused
+from tools.globs import glob_filter
+from tools.near_names import missing
+from tools.project_files import beneath
+from tools.python_search import BadPattern, Match, decode_line, python_search
+from tools.ripgrep import Outcome, find_ripgrep, records, ripgrep
+from tools.shown import shortened, shown
+
+MOST_MATCHES = 100
+LONGEST_LINE = 200
+LONGEST_RECORD = 1 << 14
+SECONDS = 20.0
+
+
+class SearchArguments(BaseModel):
+    """What `search` takes. `path` is a folder or a file, `glob` filters the files in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pattern: str
+    path: str | None = None
+    glob: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The payload of a search. `is_file`: `path` names one file."""
+
+    pattern: str
+    path: PurePosixPath
+    is_file: bool
+    glob: str
+
+
+class SearchTool:
+    """Searches with ripgrep, or in Python on a machine without it."""
+
+    name = "search"
+    arguments = SearchArguments
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def prepare(self, arguments: SearchArguments) -> Plan | Result:
+        """Find where to search."""
+        pattern = arguments.pattern
+        if not pattern:
+            return failure("invalid_arguments", "pattern is empty.")
+        if "\n" in pattern or "\0" in pattern:
+            return failure("invalid_pattern", "A pattern is matched line by line: leave out line breaks.")
+        try:
+            path = self._workspace.locate(arguments.path or ".")
+            facts = self._workspace.stat(path)
+        except PathRefused as fault:
+            return refused(fault)
+        except OSError as fault:
+            return not_readable(PurePosixPath(arguments.path or "."), fault)
+        if facts is None:
+            return missing(self._workspace, path)
+        if facts.kind not in ("file", "dir"):
+            return failure("not_a_file", f"{shown(path)} is neither a file nor a folder.")
+        if ".git" in path.parts:
+            return failure("refused", "The .git folder is not searched.")
+        wanted = Wanted(pattern, path, facts.kind == "file", arguments.glob or "")
+        return Plan((Action("read", str(path)),), payload=wanted)
+
+    def apply(self, plan: Plan, running: Running) -> Result:
+        """Search."""
+        wanted: Wanted = plan.payload
+        program = find_ripgrep()
+        outcome = Outcome()
+        if program is None:
+            found = python_search(self._workspace.root, wanted.path, wanted.pattern)
+        else:
+            found = _ripgrep_search(program, self._workspace.root, wanted, outcome)
+        try:
+            matches = _take(found, wanted, running)
+        except BadPattern as fault:
+            return failure("invalid_pattern", str(fault))
+        except OSError as fault:
+            return not_readable(wanted.path, fault)
+        return _report(wanted, matches, outcome.timed_out)
+
+
+def _take(found: Iterator[Match], wanted: Wanted, running: Running) -> list[Match]:
+    fits = glob_filter(wanted.glob, str(wanted.path)) if wanted.glob and not wanted.is_file else None
+    taken: list[Match] = []
+    for match in found:
+        if running.cancelled.is_set():
+            break
+        if fits is None or fits(match.path):
+            taken.append(match)
+        if len(taken) > MOST_MATCHES:
+            break
+    return taken
+
+
+def _report(wanted: Wanted, matches: list[Match], timed_out: bool) -> Result:
+    if not matches and not timed_out:
+        message = f"No matches for {shown(wanted.pattern)}."
+        return Result(message, Display(message))
+    lines = [
+        f"{shown(match.path)}:{match.line}:{shortened(match.text, LONGEST_LINE)}"
+        for match in matches[:MOST_MATCHES]
+    ]
+    count = f"{len(lines)} match{'' if len(lines) == 1 else 'es'}"
+    if len(matches) > MOST_MATCHES:
+        count = f"first {count}"
+        lines.append(f"[cut: only the first {MOST_MATCHES} matches are shown; narrow with path or glob]")
+    if timed_out:
+        lines.append(f"[cut: the search was stopped after {SECONDS:.0f} s; narrow with path or glob]")
+    text = "\n".join(lines)
+    return Result(text, Display(f"{count} for {shown(wanted.pattern)}", text))
+
+
+def _ripgrep_search(program: str, root: Path, wanted: Wanted, outcome: Outcome) -> Iterator[Match]:
+    arguments = ["--line-number", "--no-heading", "--with-filename", "--null", "--sort=path", "--crlf"]
+    name = wanted.glob.rpartition("/")[2]
+    if name and "**" not in name and not wanted.is_file:
+        arguments += [f"--type-add=asked:{name}", "--type=asked"]
+    arguments += ["--", wanted.pattern, beneath(wanted.path)]
+    found = False
+    with ripgrep(program, arguments, root, SECONDS, outcome) as chunks:
+        for record, length in records(chunks, b"\n", LONGEST_RECORD):
+            match = _parse(record, length)
+            if match is not None:
+                found = True
+                yield match
+    if not found and outcome.complaint:
+        raise BadPattern(_in_short(outcome.complaint))
+
+
+def _parse(record: bytes, length: int) -> Match | None:
+    path, null, rest = record.partition(b"\0")
+    line, colon, text = rest.partition(b":")
+    if not null or not colon or not line.isdigit():
+        return None
+    name = os.fsdecode(path.removeprefix(b"./"))
+    return Match(name, int(line), decode_line(text, torn=length > len(record)))
+
+
+def _in_short(complaint: str) -> str:
+    for line in reversed(complaint.strip().splitlines()):
+        if line.startswith("error: "):
+            return f"Invalid pattern: {line.removeprefix('error: ')}."
+    first = complaint.strip().splitlines()
+    return f"Invalid pattern: {first[0] if first else 'ripgrep refused it'}"

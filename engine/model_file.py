@@ -1,0 +1,349 @@
+"""What a Muse Glimmer model file must hold, and what the rest of Glimmer wants to know of it.
+
+Everything llama.cpp would assert on is checked here: keys and their ranges, the vocabulary, the special
+tokens of the chat format, and the name, shape and type of every tensor it will ask for.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from engine.chat_format import Marker
+from engine.gguf_file import GgufFile, Scalar, TensorType, Value, ValueType, read_gguf, unusable
+from engine.protocol import Sampling
+
+ARCHITECTURE = "muse-glimmer"
+REQUIRED_MARKERS = (Marker.BOS, Marker.START, Marker.MESSAGE, Marker.EOM, Marker.EOT)
+
+_MAX_LAYERS = 512
+_MAX_WIDTH = 1 << 17
+_MAX_VOCABULARY = 1 << 20
+_MAX_CONTEXT = 1 << 24
+_SPECIAL_TYPES = (3, 4)
+_CHOOSE_GLIMMER = "Choose a .gguf file of Muse Glimmer."
+_DOWNLOAD = "Download it again, or choose another file."
+
+_MUST_BE_ZERO = (
+    "nextn_predict_layers",
+    "pooling_type",
+    "expert_count",
+    "expert_used_count",
+    "expert_group_count",
+    "expert_group_used_count",
+)
+_MUST_BE_FINITE = (
+    "rope.freq_base_swa",
+    "rope.scaling.factor",
+    "rope.scale_linear",
+    "rope.scaling.attn_factor",
+    "rope.scaling.alpha",
+)
+
+T = TypeVar("T", int, float, bool, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of the network."""
+
+    layers: int
+    width: int
+    feed_forward: int
+    heads: int
+    kv_heads: int
+    head: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMetadata:
+    """A checked model file. `special_ids` maps the text of each `<|...|>` token to its id."""
+
+    path: Path
+    name: str
+    is_demo: bool
+    context_length: int
+    shape: Shape
+    vocabulary_size: int
+    special_ids: Mapping[str, int]
+    chat_template: str
+    sampling: Sampling
+
+
+def read_model_file(path: Path) -> ModelMetadata:
+    """Check that `path` is a Muse Glimmer model that llama.cpp can load. Raises ModelError."""
+    file = read_gguf(path)
+    keys = _Keys(file)
+    _check_family(keys)
+    shape = _shape(keys)
+    _check_rest(keys, shape)
+    tokens = _vocabulary(keys)
+    _check_tensors(file, keys, shape, len(tokens))
+    return ModelMetadata(
+        path=path,
+        name=_printable(keys.optional("general.name", ValueType.STRING, path.stem)) or path.stem,
+        is_demo=keys.optional("glimmer.demo", ValueType.BOOL, False),
+        context_length=keys.size("context_length", 1, _MAX_CONTEXT),
+        shape=shape,
+        vocabulary_size=len(tokens),
+        special_ids=_special_ids(keys, tokens),
+        chat_template=keys.optional("tokenizer.chat_template", ValueType.STRING, ""),
+        sampling=_sampling(keys),
+    )
+
+
+class _Keys:
+    """Typed look-ups that say in words what is missing or wrong. Short names belong to the architecture."""
+
+    def __init__(self, file: GgufFile) -> None:
+        self._path = file.path
+        self._keys = file.keys
+
+    def fail(self, why: str, todo: str = _DOWNLOAD) -> NoReturn:
+        raise unusable(self._path, why, todo)
+
+    def get(self, name: str) -> Value | None:
+        return self._keys.get(name)
+
+    def required(self, name: str, kind: ValueType) -> Scalar:
+        found = self._keys.get(name)
+        if found is None:
+            self.fail(f"It lacks the key {name}.")
+        if found.items is not kind or isinstance(found.value, tuple):
+            self.fail(f"Its key {name} is not of type {kind.name.lower()}.")
+        return found.value
+
+    def optional(self, name: str, kind: ValueType, default: T) -> T:
+        if name not in self._keys:
+            return default
+        value = self.required(name, kind)
+        if not isinstance(value, type(default)):
+            self.fail(f"Its key {name} is not of type {kind.name.lower()}.")
+        return value
+
+    def array(self, name: str, kind: ValueType) -> tuple[Scalar, ...]:
+        found = self._keys.get(name)
+        if found is None or found.items is not kind or not isinstance(found.value, tuple):
+            self.fail(f"It lacks the key {name}, a list of type {kind.name.lower()}.")
+        return found.value
+
+    def size(self, short: str, low: int, high: int) -> int:
+        """A required count of the architecture, within [low, high]."""
+        name = f"{ARCHITECTURE}.{short}"
+        value = self.required(name, ValueType.UINT32)
+        if not isinstance(value, int) or not low <= value <= high:
+            self.fail(f"Its key {name} is {value}; {low} to {high} is possible.")
+        return value
+
+    def equal(self, short: str, expected: int) -> None:
+        """An optional count that llama.cpp reads and that has one possible value here."""
+        name = f"{ARCHITECTURE}.{short}"
+        if (value := self.optional(name, ValueType.UINT32, expected)) != expected:
+            self.fail(f"Its key {name} is {value}; only {expected} is supported.")
+
+    def real(self, short: str, low: float, high: float) -> float:
+        name = f"{ARCHITECTURE}.{short}"
+        value = self.required(name, ValueType.FLOAT32)
+        if not isinstance(value, float) or not low <= value <= high:
+            self.fail(f"Its key {name} is {value}; {low:g} to {high:g} is possible.")
+        return value
+
+
+def _check_family(keys: _Keys) -> None:
+    architecture = keys.optional("general.architecture", ValueType.STRING, "")
+    if architecture == "clip":
+        keys.fail(
+            "It is a vision projector (mmproj), not a language model.",
+            "Give it as the projector, and a Muse Glimmer model beside it.",
+        )
+    if architecture == "dflash":
+        keys.fail(
+            "It is a drafter, not a language model.",
+            "Give it as the drafter, and a Muse Glimmer model beside it.",
+        )
+    if architecture != ARCHITECTURE:
+        family = repr(_printable(architecture)) if architecture else "not named"
+        keys.fail(
+            f"Its model family is {family}, and Glimmer knows only the chat format of Muse Glimmer: "
+            "with another family it would misread answers and tool calls.",
+            _CHOOSE_GLIMMER,
+        )
+    if (kind := keys.optional("general.type", ValueType.STRING, "model")) != "model":
+        keys.fail(f"It holds a {_printable(kind)}, not a model.", _CHOOSE_GLIMMER)
+    split = keys.get("split.count")
+    if split is not None and split.value not in (0, 1):
+        keys.fail("It is one part of a split model.", "Join the parts with `llama-gguf-split --merge`.")
+
+
+def _shape(keys: _Keys) -> Shape:
+    shape = Shape(
+        layers=keys.size("block_count", 2, _MAX_LAYERS),
+        width=keys.size("embedding_length", 1, _MAX_WIDTH),
+        feed_forward=keys.size("feed_forward_length", 1, _MAX_WIDTH),
+        heads=keys.size("attention.head_count", 1, 1024),
+        kv_heads=keys.size("attention.head_count_kv", 1, 1024),
+        head=keys.size("attention.key_length", 2, 1024),
+        window=keys.size("attention.sliding_window", 1, _MAX_CONTEXT),
+    )
+    if shape.heads % shape.kv_heads:
+        keys.fail(f"Its {shape.heads} attention heads cannot share {shape.kv_heads} key-value heads.")
+    return shape
+
+
+def _check_rest(keys: _Keys, shape: Shape) -> None:
+    """The keys that llama.cpp reads and that Glimmer has no further use for."""
+    keys.real("attention.layer_norm_rms_epsilon", 0.0, 1.0)
+    keys.real("rope.freq_base", 1.0, 1e12)
+    keys.real("logit_scale", 1e-6, 1e6)
+    if keys.get(f"{ARCHITECTURE}.final_logit_softcapping"):
+        keys.real("final_logit_softcapping", 0.0, 1e6)
+    rotated = keys.optional(f"{ARCHITECTURE}.rope.dimension_count", ValueType.UINT32, shape.head)
+    if not 2 <= rotated <= shape.head or rotated % 2:
+        keys.fail(f"It rotates {rotated} of {shape.head} numbers a head, which is impossible.")
+    keys.equal("rope.dimension_count_swa", rotated)
+    for short in ("attention.value_length", "attention.key_length_swa", "attention.value_length_swa"):
+        keys.equal(short, shape.head)
+    keys.equal("embedding_length_out", shape.width)
+    for short in _MUST_BE_ZERO:
+        keys.equal(short, 0)
+    for short in _MUST_BE_FINITE:
+        name = f"{ARCHITECTURE}.{short}"
+        if not 0.0 <= keys.optional(name, ValueType.FLOAT32, 0.0) <= 1e12:
+            keys.fail(f"Its key {name} is not a usable number.")
+    if not keys.optional(f"{ARCHITECTURE}.attention.causal", ValueType.BOOL, True):
+        keys.fail("It is not a model that writes text from left to right.", _CHOOSE_GLIMMER)
+    scaling = keys.optional(f"{ARCHITECTURE}.rope.scaling.type", ValueType.STRING, "none")
+    if scaling not in ("none", "linear"):
+        keys.fail(f"Its position scaling {_printable(scaling)!r} is not supported.", _CHOOSE_GLIMMER)
+    if keys.get(f"{ARCHITECTURE}.classifier.output_labels"):
+        keys.fail("It is a classifier, not a model that writes text.", _CHOOSE_GLIMMER)
+    _check_pattern(keys, shape)
+
+
+def _check_pattern(keys: _Keys, shape: Shape) -> None:
+    """Which layers are local: a flag a layer, or a period. Both kinds of layer must be there."""
+    name = f"{ARCHITECTURE}.attention.sliding_window_pattern"
+    given = keys.get(name)
+    if given is None:
+        return
+    if not given.is_array:
+        if not 2 <= keys.optional(name, ValueType.UINT32, 0) <= shape.layers:
+            keys.fail(f"Its key {name} is not a usable period of layers.")
+        return
+    flags = given.value if isinstance(given.value, tuple) else ()
+    if given.items is not ValueType.BOOL or len(flags) != shape.layers or len(set(flags)) != 2:
+        keys.fail(f"Its key {name} does not name the local and the global layers.")
+
+
+def _vocabulary(keys: _Keys) -> tuple[str, ...]:
+    """The token texts, in id order."""
+    if keys.required("tokenizer.ggml.model", ValueType.STRING) != "gpt2":
+        keys.fail("Its tokenizer is not byte-level, as Muse Glimmer's is.", _CHOOSE_GLIMMER)
+    tokens = tuple(map(str, keys.array("tokenizer.ggml.tokens", ValueType.STRING)))
+    types = keys.array("tokenizer.ggml.token_type", ValueType.INT32)
+    keys.array("tokenizer.ggml.merges", ValueType.STRING)
+    if not 256 <= len(tokens) <= _MAX_VOCABULARY:
+        keys.fail(f"Its vocabulary has {len(tokens)} tokens, which is impossible.")
+    if len(types) != len(tokens):
+        keys.fail(f"It has {len(tokens)} tokens but {len(types)} token types, so it is damaged.")
+    if len({text or f"[EMPTY_{number}]" for number, text in enumerate(tokens)}) != len(tokens):
+        keys.fail("A token is in its vocabulary twice, so it is damaged.")
+    keys.equal("vocab_size", len(tokens))
+    known = set(tokens)
+    if missing := [character for character in _byte_alphabet() if character not in known]:
+        keys.fail(
+            f"Its vocabulary lacks {len(missing)} of the single bytes, so some text would be lost unread."
+        )
+    return tokens
+
+
+def _byte_alphabet() -> Iterator[str]:
+    """The character that stands for each byte that UTF-8 text can hold, in a byte-level vocabulary."""
+    spare = 256
+    for byte in range(256):
+        if byte < 33 or 127 <= byte < 161 or byte == 173:
+            character, spare = chr(spare), spare + 1
+        else:
+            character = chr(byte)
+        if byte not in (0xC0, 0xC1) and byte < 0xF5:
+            yield character
+
+
+def _special_ids(keys: _Keys, tokens: tuple[str, ...]) -> dict[str, int]:
+    types = keys.array("tokenizer.ggml.token_type", ValueType.INT32)
+    special = {
+        text: number for number, text in enumerate(tokens) if text.startswith("<|") and text.endswith("|>")
+    }
+    for marker in REQUIRED_MARKERS:
+        if (number := special.get(marker.value)) is None:
+            keys.fail(f"Its vocabulary lacks {marker.value}, a token of the chat format.", _CHOOSE_GLIMMER)
+        if types[number] not in _SPECIAL_TYPES:
+            keys.fail(f"Its vocabulary takes {marker.value} for ordinary text.", _CHOOSE_GLIMMER)
+    return special
+
+
+def _check_tensors(file: GgufFile, keys: _Keys, shape: Shape, vocabulary: int) -> None:
+    expected = dict(_expected_tensors(shape, vocabulary))
+    for name, size in expected.items():
+        tensor = file.tensors.get(name)
+        if tensor is None:
+            keys.fail(f"It lacks the tensor {name}.")
+        if tensor.shape != size:
+            keys.fail(f"Its tensor {name} has the shape {tensor.shape} where {size} is needed.")
+    for tensor in file.tensors.values():
+        is_matrix = tensor.name in expected and len(tensor.shape) == 2
+        if not is_matrix and tensor.type is not TensorType.F32:
+            keys.fail(f"Its tensor {tensor.name!r} is stored as {tensor.type.name} where F32 is needed.")
+
+
+def _expected_tensors(shape: Shape, vocabulary: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Every tensor llama.cpp asks for, with its shape from the fastest dimension."""
+    width, wide = shape.width, shape.feed_forward
+    queries, keys = shape.heads * shape.head, shape.kv_heads * shape.head
+    yield "token_embd.weight", (width, vocabulary)
+    yield "output_norm.weight", (width,)
+    yield "output.weight", (width, vocabulary)
+    layer: dict[str, tuple[int, ...]] = {
+        "attn_norm": (width,),
+        "post_attention_norm": (width,),
+        "ffn_norm": (width,),
+        "post_ffw_norm": (width,),
+        "attn_q_norm": (shape.head,),
+        "attn_k_norm": (shape.head,),
+        "attn_q": (width, queries),
+        "attn_k": (width, keys),
+        "attn_v": (width, keys),
+        "attn_gate": (width, queries),
+        "attn_output": (queries, width),
+        "ffn_up": (width, wide),
+        "ffn_gate": (width, wide),
+        "ffn_down": (wide, width),
+    }
+    for number in range(shape.layers):
+        for name, size in layer.items():
+            yield f"blk.{number}.{name}.weight", size
+
+
+def _sampling(keys: _Keys) -> Sampling:
+    """The model's own sampling where its file carries a possible one, else that of its card."""
+    card = Sampling()
+    temperature = _number(keys.get("general.sampling.temp"), card.temperature)
+    top_p = _number(keys.get("general.sampling.top_p"), card.top_p)
+    top_k = _number(keys.get("general.sampling.top_k"), card.top_k)
+    return Sampling(
+        temperature=temperature if 0.0 <= temperature <= 100.0 else card.temperature,
+        top_p=top_p if 0.0 < top_p <= 1.0 else card.top_p,
+        top_k=int(top_k) if 0 <= top_k <= _MAX_VOCABULARY else card.top_k,
+    )
+
+
+def _number(found: Value | None, default: float) -> float:
+    if found is None or isinstance(found.value, str | tuple):
+        return default
+    return float(found.value)
+
+
+def _printable(text: str) -> str:
+    """One short line with nothing in it that moves a cursor."""
+    return "".join(character for character in text if character.isprintable())[:80].strip()

@@ -1,0 +1,72 @@
+"""Draw the next token from the model's scores, with llama.cpp's sampler chain."""
+
+import math
+import secrets
+
+import llama_cpp.llama_cpp as native
+import numpy as np
+
+from engine.errors import EngineError
+from engine.llama import Context
+from engine.protocol import Sampling
+
+_MIN_KEEP = 1
+_RANDOM_SEED = 0xFFFFFFFF
+"""The seed that llama.cpp takes for "any"; it is never handed over."""
+
+
+class Sampler:
+    """Top-k, top-p, temperature, then a draw; at temperature 0 the best token.
+
+    The same seed and the same scores give the same tokens. Close it: the chain is native memory.
+    """
+
+    def __init__(self, sampling: Sampling) -> None:
+        """Raises EngineError for values no distribution can have."""
+        _check(sampling)
+        self._is_open = True
+        self._chain = native.llama_sampler_chain_init(native.llama_sampler_chain_default_params())
+        if sampling.temperature == 0.0:
+            self._add(native.llama_sampler_init_greedy())
+            return
+        if sampling.top_k > 0:
+            self._add(native.llama_sampler_init_top_k(sampling.top_k))
+        if sampling.top_p < 1.0:
+            self._add(native.llama_sampler_init_top_p(sampling.top_p, _MIN_KEEP))
+        self._add(native.llama_sampler_init_temp(sampling.temperature))
+        self._add(native.llama_sampler_init_dist(_seed(sampling.seed)))
+
+    def sample(self, context: Context) -> int:
+        """A token for the last decoded position. Raises EngineError where the scores are not numbers."""
+        if not np.isfinite(context.logits()).all():
+            raise EngineError(
+                "The model's scores are not numbers.",
+                "Its weights are damaged, or the computation overflowed.",
+                "Download the model again, or run it without the GPU.",
+            )
+        if not self._is_open:
+            raise EngineError("The sampler is closed.")
+        return native.llama_sampler_sample(self._chain, context.handle, -1)
+
+    def close(self) -> None:
+        """Free the chain and its parts."""
+        if self._is_open:
+            self._is_open = False
+            native.llama_sampler_free(self._chain)
+
+    def _add(self, part: native.llama_sampler_p) -> None:
+        native.llama_sampler_chain_add(self._chain, part)
+
+
+def _check(sampling: Sampling) -> None:
+    if not (math.isfinite(sampling.temperature) and sampling.temperature >= 0):
+        raise EngineError(f"The temperature {sampling.temperature} is impossible.", "", "Use 0 or more.")
+    if not 0 < sampling.top_p <= 1:
+        raise EngineError(f"The top_p {sampling.top_p} is impossible.", "", "Use more than 0, at most 1.")
+    if not 0 <= sampling.top_k < 1 << 31:
+        raise EngineError(f"The top_k {sampling.top_k} is impossible.", "", "Use 0 (all tokens) or more.")
+
+
+def _seed(wanted: int | None) -> int:
+    seed = (secrets.randbits(32) if wanted is None else wanted) & 0xFFFFFFFF
+    return seed - 1 if seed == _RANDOM_SEED else seed

@@ -1,0 +1,66 @@
+"""The keys and commands, on one page."""
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from glimmer_tui.agent.commands import COMMANDS
+
+KEYS: tuple[tuple[str, str], ...] = (
+    ("Enter", "send"),
+    ("Ctrl+J  Alt+Enter", "new line"),
+    ("Up  Down", "what you sent before"),
+    ("Esc", "stop the running turn"),
+    ("Shift+Tab", "next mode"),
+    ("Tab", "go to the question, or to the blocks above"),
+    ("Ctrl+O", "open or close all output"),
+    ("PgUp  PgDn", "scroll the conversation"),
+    ("Home  End", "its start and end, when nothing is written"),
+    ("Ctrl+C", "clear, then stop, then twice to quit"),
+)
+BLOCK_KEYS: tuple[tuple[str, str], ...] = (
+    ("Up  Down", "the block before or after"),
+    ("Enter", "open or close it"),
+    ("Right  Left", "into its text and back"),
+    ("Esc", "back to writing"),
+)
+MODES: tuple[tuple[str, str], ...] = (
+    ("read-only", "nothing is changed and nothing is run"),
+    ("ask", "you are asked before every change"),
+    ("auto-edit", "files are edited without asking, commands are not run"),
+    ("auto", "what the rules allow runs without asking"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """Any of Escape, q, ? and Enter closes it."""
+
+    BINDINGS = [("escape,q,enter,question_mark,f1,ctrl+c", "close")]
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="help"):
+            yield Static(help_text(), markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#help").focus()
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+def help_text() -> Content:
+    """The whole page."""
+    commands = tuple(
+        (f"{command.name} {command.argument}".strip(), command.help.lower()) for command in COMMANDS
+    )
+    parts = [Content.styled("✦ Glimmer", "bold $accent")]
+    for title, rows in (("Keys", KEYS), ("Commands", commands), ("In a block", BLOCK_KEYS), ("Modes", MODES)):
+        parts.append(Content.styled(f"\n{title}", "bold"))
+        width = max(len(left) for left, _ in rows) if title != "Commands" else 0
+        for left, right in rows:
+            gap = "  " if width else "\n    "
+            parts.append(Content.assemble("  ", (left.ljust(width), "$accent"), gap, (right, "$muted")))
+    parts.append(Content.styled("\nEsc closes this page.", "$muted"))
+    return Content("\n").join(parts)

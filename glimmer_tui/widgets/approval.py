@@ -1,0 +1,146 @@
+"""The approval prompt: exactly what would happen, why it is asked, and the keys that answer."""
+
+from collections.abc import Callable
+
+from textual import events
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from glimmer_tui.agent.events import ApprovalRequested
+from glimmer_tui.widgets.lines import Line, change_lines, count_changes
+from glimmer_tui.widgets.prompt import Prompt
+from glimmer_tui.widgets.safe_text import one_line
+from glimmer_tui.widgets.sheet import Sheet
+from sandbox.actions import Decision
+from sandbox.visible import escaped
+from tools.base import CommandLine, FileChange
+
+
+class ApprovalPrompt(Prompt):
+    """Asks about one plan. Posts `Answered`, or `Stopped` for Escape."""
+
+    class Answered(Message):
+        """The person decided."""
+
+        def __init__(self, approval_id: str, decision: Decision) -> None:
+            super().__init__()
+            self.approval_id = approval_id
+            self.decision = decision
+
+    class Stopped(Message):
+        """The person wants neither this nor the rest of the turn."""
+
+        def __init__(self, approval_id: str) -> None:
+            super().__init__()
+            self.approval_id = approval_id
+
+    def __init__(self, request: ApprovalRequested, clock: Callable[[], float]) -> None:
+        super().__init__(clock, "approval")
+        self._request = request
+        self._note = NoteField(placeholder="What should it do instead? Enter sends, Esc goes back")
+        self._keys = Static(classes="prompt--keys", markup=False)
+
+    @property
+    def request(self) -> ApprovalRequested:
+        return self._request
+
+    def compose(self) -> ComposeResult:
+        title, lines = _shown(self._request)
+        yield Static(title, classes="prompt--title", markup=False)
+        if lines:
+            yield PromptSheet(lines)
+        if self._request.reason:
+            yield Static(Content(one_line(self._request.reason)), classes="prompt--reason", markup=False)
+        self._note.display = False
+        yield self._note
+        yield self._keys
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._draw_keys()
+
+    def on_focus(self) -> None:
+        self._draw_keys()
+
+    def on_blur(self) -> None:
+        self._draw_keys()
+
+    def answer(self, key: str) -> bool:
+        match key:
+            case "y" | "Y":
+                self.post_message(self.Answered(self._request.id, Decision("allow")))
+            case "a" | "A" if self._request.always:
+                self.post_message(self.Answered(self._request.id, Decision("allow_always")))
+            case "n" | "N":
+                self._note.display = True
+                self._note.focus()
+            case "escape":
+                self.post_message(self.Stopped(self._request.id))
+            case _:
+                return False
+        return True
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.Answered(self._request.id, Decision("deny", event.value.strip())))
+
+    def on_note_field_left(self) -> None:
+        self._note.display = False
+        self.focus()
+
+    def _draw_keys(self) -> None:
+        if not self.has_focus and not self._note.has_focus:
+            self._keys.update(Content.assemble(("Tab", "bold $accent"), (" to answer, once you are done writing", "$muted")))
+            return
+        keys = Content.assemble(("y", "bold $accent"), " yes   ")
+        if self._request.always:
+            keys += Content.assemble(("a", "bold $accent"), f" always: {one_line(self._request.always, 120)}   ")
+        keys += Content.assemble(("n", "bold $accent"), " no, with a note   ", ("Esc", "bold $accent"), " stop")
+        self._keys.update(keys)
+
+
+class NoteField(Input):
+    """One line for the model when the person says no."""
+
+    class Left(Message):
+        """The person wants no note after all."""
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Left())
+
+
+class PromptSheet(Sheet, can_focus=False):
+    """What is being approved; the prompt itself scrolls it."""
+
+
+def _shown(request: ApprovalRequested) -> tuple[Content, list[Line]]:
+    match request.preview:
+        case FileChange(path=path, before=before):
+            lines = change_lines(request.preview, escaped)
+            added, removed = count_changes(lines)
+            verb = "Create" if before is None else "Change"
+            title = Content.assemble(
+                (f"{verb} ", "bold $accent"),
+                (escaped(path), "bold"),
+                (f"   +{added}", "$success"),
+                (f" -{removed}" if removed else "", "$error"),
+            )
+            return title, lines
+        case CommandLine(command=command, cwd=cwd, timeout=timeout):
+            place = "" if cwd in ("", ".") else f"in {escaped(cwd)}, "
+            title = Content.assemble(
+                ("Run this command", "bold $accent"), (f"   {place}at most {timeout:.0f} s", "$muted")
+            )
+            return title, [Line(Content(part), "  ") for part in command_rows(command)]
+        case None:
+            return Content.assemble(("Allow ", "bold $accent"), (one_line(request.tool), "bold"), "?"), []
+
+
+def command_rows(command: str) -> list[str]:
+    """The command a row a line, each with every character visible."""
+    return [escaped(part) for part in command.split("\n")]

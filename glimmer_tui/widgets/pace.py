@@ -1,0 +1,19 @@
+"""When buffered text may be drawn again."""
+
+FLUSHES_A_SECOND = 30
+
+
+class Pace:
+    """At most 30 draws a second, and fewer when a draw is dear: drawing takes at most a quarter of the time."""
+
+    def __init__(self) -> None:
+        self._cost = 0.0
+
+    def spent(self, seconds: float) -> None:
+        """A draw took this long."""
+        self._cost = seconds
+
+    @property
+    def wait(self) -> float:
+        """Seconds to wait before the next draw."""
+        return max(1 / FLUSHES_A_SECOND, 3 * self._cost)

@@ -1,0 +1,255 @@
+"""One living bash on a pseudo-terminal, and the channel that hands it commands and brings back statuses.
+
+The command travels in a file and the status in a pipe, both in a private folder, so nothing is typed at
+the terminal and nothing in the output can pass for a status. Only when a command has ended does bash get
+a fresh random word to print, which marks in the stream where the command's output ends; it is taken out.
+"""
+
+import os
+import secrets
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pexpect
+
+from sandbox import pty_child
+from sandbox.processes import Process, family, send
+
+ROWS, COLUMNS = 24, 80
+_BLOCK = 1 << 16
+_START_SECONDS = 30.0
+_NOT_STARTED = "The shell could not be started."
+_SYNC_SECONDS = 5.0
+_GRACE = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
+
+# Handed to bash as one line, so that it counts a command's own lines in its messages. The numbers are
+# descriptors no command is likely to use; they are closed while a command runs. Each report is redirected
+# by itself: a DEBUG trap of the command's prints before the redirection and so cannot get into it.
+_DRIVER = r"""
+readonly __glimmer_folder=$1 __glimmer_root=$2; shift 2; __glimmer_status=0;
+__glimmer_again() { return "$1"; };
+exec 60>&1 61<"$__glimmer_folder/ask" 62>"$__glimmer_folder/tell" >/dev/null 2>&1;
+builtin printf 'ready %s\0' "$$" >&62;
+while IFS= builtin read -r __glimmer_word <&61; do
+  IFS= builtin read -r -d '' __glimmer_command <"$__glimmer_folder/command";
+  __glimmer_again "$__glimmer_status";
+  { builtin eval "$__glimmer_command"; } </dev/null >&60 2>&60 60>&- 61<&- 62>&-;
+  __glimmer_status=$?;
+  set +evx;
+  builtin printf '%s %s ' "$__glimmer_word" "$__glimmer_status" >&62;
+  builtin pwd -P >&62;
+  builtin printf '\0' >&62;
+  IFS=' ' builtin read -r __glimmer_word __glimmer_home <&61;
+  if [ -n "$__glimmer_home" ]; then builtin cd "$__glimmer_root"; fi;
+  builtin printf '%s' "$__glimmer_word" >&60;
+done
+""".replace("\n", " ")
+
+
+class ShellUnavailable(Exception):
+    """Bash could not be started: `what` happened, `why`, and what to do (`todo`)."""
+
+    def __init__(self, what: str, why: str = "", todo: str = "") -> None:
+        self.what = what
+        self.why = why
+        self.todo = todo
+        super().__init__(" ".join(part for part in (what, why, todo) if part))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a command ended: its exit status and the folder bash is in, "" when that is gone."""
+
+    status: int
+    cwd: str
+
+
+class BashSession:
+    """Bash from its start to its end. Not thread-safe; the bytes it prints go to the `sink` of each call."""
+
+    def __init__(self, bash: str, root: Path, cwd: Path, env: Mapping[str, str]) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="glimmer-"))
+        self._mark = f"GLIMMER_SHELL={secrets.token_hex(16)}"
+        self._word = ""
+        self._told = bytearray()
+        self._bash = 0
+        self._child: Any = None
+        self._channels: list[int] = []
+        try:
+            for name in ("ask", "tell"):
+                os.mkfifo(self._folder / name, 0o600)
+                self._channels.append(os.open(self._folder / name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
+            self._spawn(bash, root, cwd, env)
+        except BaseException:
+            self.close()
+            raise
+
+    def _spawn(self, bash: str, root: Path, cwd: Path, env: Mapping[str, str]) -> None:
+        name, _, value = self._mark.partition("=")
+        program = [bash, "--norc", "--noprofile", "-c", _DRIVER, "bash", str(self._folder), str(root)]
+        terminal = {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}
+        try:
+            self._child = pexpect.spawn(
+                sys.executable,
+                ["-I", "-S", str(pty_child.__file__), *program],
+                env={**env, **terminal, name: value},
+                cwd=str(cwd),
+                echo=False,
+                dimensions=(ROWS, COLUMNS),
+            )
+        except (pexpect.ExceptionPexpect, OSError) as error:
+            raise ShellUnavailable(_NOT_STARTED, str(error), f"Check that {bash} runs.") from error
+        self._child.ptyproc.delayafterclose = 0
+        said = bytearray()
+        deadline = time.monotonic() + _START_SECONDS
+        while (ready := self._next_report()) is None:
+            if time.monotonic() > deadline or not self.alive():
+                why = said.decode("utf-8", "replace")[-500:]
+                raise ShellUnavailable(_NOT_STARTED, why, f"Check that {bash} runs.")
+            self.pump(said.extend, 0.05)
+        self._bash = int(ready.split()[1])
+        self._settings = termios.tcgetattr(self._child.child_fd)
+
+    def alive(self) -> bool:
+        """Whether bash still runs."""
+        return bool(self._child.isalive())
+
+    def exit_status(self) -> int:
+        """What bash ended with; only when it is not alive."""
+        status, number = self._child.exitstatus, self._child.signalstatus
+        return int(status) if status is not None else 128 + int(number or 0)
+
+    def hand_over(self, command: str) -> None:
+        """Start a command. It must not hold a NUL character."""
+        with suppress(termios.error):
+            termios.tcsetattr(self._child.child_fd, termios.TCSANOW, self._settings)
+        try:
+            data = os.fsencode(command)
+        except UnicodeEncodeError:
+            data = command.encode("utf-8", "replace")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self._folder / "command", flags, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        self._word = secrets.token_hex(16)
+        self._ask(self._word)
+
+    def report(self) -> Report | None:
+        """The end of the command that was handed over, or None while it runs."""
+        while (line := self._next_report()) is not None:
+            word, _, rest = line.partition(" ")
+            status, _, cwd = rest.partition(" ")
+            if word == self._word and status.isdigit():
+                return Report(int(status), cwd.removesuffix("\n"))
+        return None
+
+    def pump(self, sink: Callable[[bytes], object], seconds: float) -> bool:
+        """Wait at most `seconds` for output or a report; pass output on. Whether there was output."""
+        terminal = self._child.child_fd
+        ready, _, _ = select.select([terminal, self._channels[1]], [], [], seconds)
+        if terminal not in ready:
+            return False
+        try:
+            chunk = os.read(terminal, _BLOCK)
+        except OSError:
+            chunk = b""
+        if chunk:
+            sink(chunk)
+        elif self._channels[1] not in ready:
+            time.sleep(min(seconds, 0.02))
+        return bool(chunk)
+
+    def settle(self, sink: Callable[[bytes], object], *, home: bool) -> bool:
+        """After a report: pass on the rest of the command's output. `home`: bash goes back to the root.
+
+        False when bash does not answer any more.
+        """
+        word = secrets.token_hex(16)
+        self._ask(f"{word} home" if home else word)
+        mark = word.encode()
+        held = bytearray()
+        deadline = time.monotonic() + _SYNC_SECONDS
+        while (at := held.find(mark)) < 0:
+            if time.monotonic() > deadline or not self.alive():
+                sink(bytes(held))
+                return False
+            safe = len(held) - len(mark)
+            if safe > 0:
+                sink(bytes(held[:safe]))
+                del held[:safe]
+            self.pump(held.extend, 0.05)
+        sink(bytes(held[:at] + held[at + len(mark) :]))
+        return True
+
+    def drain(self, sink: Callable[[bytes], object], seconds: float) -> None:
+        """Pass on what is still in the terminal, for at most `seconds`."""
+        deadline = time.monotonic() + seconds
+        while self.pump(sink, 0.05) and time.monotonic() < deadline:
+            pass
+
+    def stop(self, sink: Callable[[bytes], object]) -> None:
+        """End the command and everything bash ever started: interrupt, then terminate, then kill.
+
+        Bash is frozen first, so that it does not go on with the next command of a list.
+        """
+        with suppress(ProcessLookupError):
+            os.kill(self._bash, signal.SIGSTOP)
+        for number, grace in _GRACE:
+            deadline = time.monotonic() + grace
+            others = self._others()
+            send(others, number)
+            send(others, signal.SIGCONT)
+            while others and time.monotonic() < deadline:
+                self.pump(sink, 0.02)
+                others = self._others()
+            if not others:
+                break
+        self._kill(sink)
+        self.drain(sink, 0.2)
+
+    def close(self) -> None:
+        """Kill what is left and remove the private folder. Safe to call twice."""
+        if self._child is not None and not self._child.closed:
+            self._kill(lambda _chunk: None)
+            with suppress(pexpect.ExceptionPexpect, OSError):
+                self._child.close(force=True)
+        for channel in self._channels:
+            os.close(channel)
+        self._channels.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _family(self) -> list[Process]:
+        return family(frozenset({self._child.pid, self._bash} - {0}), self._mark)
+
+    def _others(self) -> list[Process]:
+        return [process for process in self._family() if process.pid not in (self._child.pid, self._bash)]
+
+    def _kill(self, sink: Callable[[bytes], object]) -> None:
+        deadline = time.monotonic() + 5.0
+        while (left := self._family()) and time.monotonic() < deadline:
+            send(left, signal.SIGKILL)
+            self.alive()
+            if self._channels:
+                self.pump(sink, 0.01)
+
+    def _ask(self, line: str) -> None:
+        os.write(self._channels[0], line.encode() + b"\n")
+
+    def _next_report(self) -> str | None:
+        with suppress(BlockingIOError):
+            self._told += os.read(self._channels[1], _BLOCK)
+        line, end, rest = self._told.partition(b"\0")
+        if not end:
+            return None
+        self._told = rest
+        return os.fsdecode(bytes(line))

@@ -6,10 +6,11 @@ from pathlib import PurePosixPath
 from pydantic import BaseModel, ConfigDict
 
 from sandbox.actions import Action
-from sandbox.paths import ChangedSince, PathRefused, Workspace
+from sandbox.paths import PathRefused, Workspace
 from tools.base import Display, FileChange, Plan, Result, Running
 from tools.edit_match import Mismatch, find_places
-from tools.failure import changed_since, failure, not_readable, refused
+from tools.failure import failure, refused
+from tools.located import locate_target
 from tools.near_names import missing
 from tools.shown import shown, size
 from tools.text_file import LineEnds, decode, plural
@@ -50,24 +51,19 @@ class EditTool:
 
     def prepare(self, arguments: EditArguments) -> Plan | Result:
         """Find the place and make the new text; the file is not touched."""
+        place = locate_target(self._workspace, arguments.path)
+        if isinstance(place, Result):
+            return place
+        if place.facts is None:
+            return missing(self._workspace, place.path)
+        path = place.path
+        if place.facts.size > LARGEST_FILE:
+            return failure("too_large", f"{shown(path)} is too large to edit ({size(place.facts.size)}).")
         try:
-            path = self._workspace.locate(arguments.path)
-            self._workspace.check_write(path)
-            facts = self._workspace.stat(path)
-            if facts is None:
-                return missing(self._workspace, path)
-            if facts.kind == "dir":
-                return failure("is_a_folder", f"{shown(path)} is a folder, not a file.")
-            if facts.kind != "file":
-                return failure("not_a_file", f"{shown(path)} is not a regular file.")
-            if facts.size > LARGEST_FILE:
-                return failure("too_large", f"{shown(path)} is too large to edit ({size(facts.size)}).")
             fingerprint = self._workspace.fingerprint(path)
-            data = self._workspace.read(path)
+            data = self._workspace.read(path, LARGEST_FILE)
         except PathRefused as fault:
             return refused(fault)
-        except OSError as fault:
-            return not_readable(PurePosixPath(arguments.path), fault)
         made = replace_in(path, data, arguments)
         if isinstance(made, Result):
             return made
@@ -79,12 +75,8 @@ class EditTool:
         edited: Edited = plan.payload
         try:
             self._workspace.write(edited.path, edited.data, plan.fingerprint)
-        except ChangedSince:
-            return changed_since(edited.path)
         except PathRefused as fault:
             return refused(fault)
-        except OSError as fault:
-            return not_readable(edited.path, fault)
         display = Display(edited.message, edited.diff, "diff", str(edited.path))
         return Result(edited.message, display, changed=(edited.path,))
 

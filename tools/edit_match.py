@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from tools.shown import shortened
-from tools.text_file import plural, split_lines
+from tools.text_file import split_lines
 
 LINES_NAMED = 10
 LINES_SHOWN = 5
@@ -34,25 +34,22 @@ class Mismatch:
 
 def find_places(name: str, text: str, old: str, new: str, everywhere: bool) -> Places | Mismatch:
     """Find what to replace in `text`. All line ends are LF; `name` is the file as the model reads it."""
-    if not old and text:
-        return Mismatch("invalid_arguments", "old is empty. Copy the text to replace from the file.")
+    if not old:
+        if text or not new:
+            return Mismatch("invalid_arguments", "old is empty. Copy the text to replace from the file.")
+        return Places(((0, 0),), new)
     if old == new:
         return Mismatch("no_change", "old and new are the same. Nothing was changed.")
-    if not old:
-        return Places(((0, 0),), new)
     starts = occurrences(text, old)
-    if len(starts) == 1:
-        return Places(((starts[0], starts[0] + len(old)),), new)
-    if starts and everywhere:
+    if not starts:
+        return _tolerant(name, text, old, new)
+    if len(starts) == 1 or everywhere:
         return Places(_apart(starts, len(old)), new)
-    if starts:
-        where = _lines_of(text, starts)
-        return Mismatch(
-            "not_unique",
-            f"old occurs {len(starts)} times in {name}, at lines {where}. "
-            "Add surrounding lines to make it unique, or set all.",
-        )
-    return _tolerant(name, text, old, new)
+    return Mismatch(
+        "not_unique",
+        f"old occurs {len(starts)} times in {name}, at lines {_lines_of(text, starts)}. "
+        "Add surrounding lines to make it unique, or set all.",
+    )
 
 
 def occurrences(text: str, old: str) -> list[int]:
@@ -99,7 +96,7 @@ def _tolerant(name: str, text: str, old: str, new: str) -> Places | Mismatch:
         where = ", ".join(str(at + 1) for at in found[:LINES_NAMED])
         return Mismatch(
             "not_unique",
-            f"old matches {plural(len(found), 'place')} in {name} that differ in white space, at lines {where}. "
+            f"old matches {len(found)} places in {name} that differ in white space only, at lines {where}. "
             "Copy the lines exactly, with surrounding lines to make them unique.",
         )
     start = sum(len(line) + 1 for line in lines[: found[0]])

@@ -5,14 +5,14 @@ from pathlib import PurePosixPath
 
 from pydantic import BaseModel, ConfigDict
 
-from sandbox.actions import Action
-from sandbox.paths import PathRefused, Workspace
+from sandbox.paths import Workspace
 from tools.base import Display, Plan, Result, Running
-from tools.failure import failure, not_readable, refused
+from tools.failure import failure
 from tools.globs import glob_filter
-from tools.near_names import missing
+from tools.located import locate
 from tools.project_files import project_files
 from tools.shown import shown
+from tools.text_file import plural
 
 MOST_SHOWN = 200
 
@@ -45,20 +45,15 @@ class ListTool:
 
     def prepare(self, arguments: ListArguments) -> Plan | Result:
         """Find the folder."""
-        try:
-            path = self._workspace.locate(arguments.path or ".")
-            facts = self._workspace.stat(path)
-        except PathRefused as fault:
-            return refused(fault)
-        except OSError as fault:
-            return not_readable(PurePosixPath(arguments.path or "."), fault)
-        if facts is None:
-            return failure("not_found", f"No folder {shown(path)}.")
-        if facts.kind == "file":
-            return failure("not_a_folder", f"{shown(path)} is a file. Use read to see it.")
-        if facts.kind != "dir":
-            return failure("not_a_folder", f"{shown(path)} is not a folder.")
-        return Plan((Action("read", str(path)),), payload=Wanted(path, arguments.glob or ""))
+        place = locate(self._workspace, arguments.path or ".")
+        if isinstance(place, Result):
+            return place
+        if not place.kind:
+            return failure("not_found", f"No folder {shown(place.path)}.")
+        if place.kind != "dir":
+            advice = " Use read to see it." if place.kind == "file" else ""
+            return failure("not_a_folder", f"{shown(place.path)} is not a folder.{advice}")
+        return Plan((place.reading,), payload=Wanted(place.real, arguments.glob or ""))
 
     def apply(self, plan: Plan, running: Running) -> Result:
         """List the folder."""
@@ -66,10 +61,8 @@ class ListTool:
         fits = glob_filter(wanted.glob or "*", str(wanted.folder))
         try:
             files = project_files(self._workspace.root, wanted.folder, fits)
-        except FileNotFoundError:
-            return missing(self._workspace, wanted.folder)
         except OSError as fault:
-            return not_readable(wanted.folder, fault)
+            return failure("io_error", f"The files could not be listed: {fault.strerror}.")
         if not files.paths:
             message = f"No files match {shown(wanted.glob)}." if wanted.glob else "No files."
             return Result(message, Display(message))
@@ -79,8 +72,6 @@ class ListTool:
             amount = f"{more}" if files.complete else f"more than {more}"
             lines.append(f"[cut: {amount} more; narrow with path or glob]")
         text = "\n".join(lines)
-        count = f"{len(files.paths)}{'' if files.complete else '+'}"
-        title = f"{count} file{'' if count == '1' else 's'}" + (
-            f" in {shown(wanted.folder)}" if wanted.folder.parts else ""
-        )
-        return Result(text, Display(title, text))
+        count = plural(len(files.paths), "file") if files.complete else f"{len(files.paths)}+ files"
+        place = f" in {shown(wanted.folder)}" if wanted.folder.parts else ""
+        return Result(text, Display(count + place, text))

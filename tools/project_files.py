@@ -11,6 +11,7 @@ from tools.walk import walk_files
 MOST_FILES = 200_000
 SECONDS = 20.0
 LONGEST_PATH = 8192
+ROOT = PurePosixPath()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def beneath(folder: PurePosixPath) -> str:
 
 def project_files(
     root: Path,
-    folder: PurePosixPath = PurePosixPath(),
+    folder: PurePosixPath = ROOT,
     fits: Callable[[str], bool] = lambda _path: True,
     most: int = MOST_FILES,
 ) -> Files:

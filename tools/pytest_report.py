@@ -29,9 +29,8 @@ def format_pytest(raw: str, exit_code: int) -> str:
         return f"Tests passed: {counts} (pytest)." if counts else "Tests passed (pytest)."
     if exit_code == 5:
         return "No tests ran (pytest)."
-    status = (
-        f"Tests failed: {counts} (pytest)." if counts else f"Tests failed (pytest, exit code {exit_code})."
-    )
+    failed = f": {counts} (pytest)." if counts else f" (pytest, exit code {exit_code})."
+    status = f"Tests failed{failed}"
     body = _squeeze(_failures(lines) or _everything(lines))
     return f"{status}\n\n{head_and_tail(body, LONGEST)}" if body else status
 

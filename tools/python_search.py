@@ -1,11 +1,11 @@
 """The search without ripgrep: the same files, the same matches for ordinary patterns."""
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tools.text_file import decode_line
 from tools.walk import walk_files
 
 LARGEST_FILE = 1 << 26
@@ -22,15 +22,6 @@ class Match:
     path: str
     line: int
     text: str
-
-
-def decode_line(line: bytes, torn: bool = False) -> str:
-    """A line as text without its line end: UTF-8, else byte by byte. `torn`: it was cut somewhere."""
-    line = line.removesuffix(b"\r")
-    try:
-        return codecs.getincrementaldecoder("utf-8")().decode(line, final=not torn)
-    except UnicodeDecodeError:
-        return line.decode("latin-1")
 
 
 def python_search(root: Path, where: PurePosixPath, pattern: str) -> Iterator[Match]:

@@ -5,18 +5,16 @@ from pathlib import PurePosixPath
 
 from pydantic import BaseModel, ConfigDict
 
-from sandbox.actions import Action
-from sandbox.paths import PathRefused, Workspace
+from sandbox.paths import PathMissing, PathRefused, Workspace
 from tools.base import Display, Plan, Result, Running
-from tools.failure import failure, not_readable, refused
+from tools.failure import failure, refused
+from tools.line_window import Window, large_window, small_window
+from tools.located import locate_file
 from tools.near_names import missing
-from tools.shown import shortened, shown, size
-from tools.text_file import LineEnds, TextFile, decode, plural
+from tools.shown import shown, size
+from tools.text_file import LineEnds, decode, plural
 
-MOST_BYTES = 1 << 24
-MOST_LINES = 2000
-MOST_CHARACTERS = 60_000
-LONGEST_LINE = 2000
+LARGE = 1 << 24
 
 
 class ReadArguments(BaseModel):
@@ -31,11 +29,16 @@ class ReadArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The payload of a read: a file that was there, and the lines asked for."""
+    """The payload of a read: a file that was there, its size in bytes, and the lines asked for."""
 
     path: PurePosixPath
+    size: int
     start: int | None
     end: int | None
+
+    @property
+    def whole(self) -> bool:
+        return self.start is None and self.end is None
 
 
 class ReadTool:
@@ -50,82 +53,62 @@ class ReadTool:
     def prepare(self, arguments: ReadArguments) -> Plan | Result:
         """Find the file; nothing of it is read yet."""
         start, end = arguments.start, arguments.end
-        if start is not None and end is not None and end < start:
-            return failure("invalid_arguments", f"end is {end}, which is before start, {start}.")
-        try:
-            path = self._workspace.locate(arguments.path)
-            facts = self._workspace.stat(path)
-        except PathRefused as fault:
-            return refused(fault)
-        except OSError as fault:
-            return not_readable(PurePosixPath(arguments.path), fault)
-        if facts is None:
-            return missing(self._workspace, path)
-        if facts.kind == "dir":
-            return failure("is_a_folder", f"{shown(path)} is a folder. Use list to see its files.")
-        if facts.kind != "file":
-            return failure("not_a_file", f"{shown(path)} is not a regular file and cannot be read.")
-        return Plan((Action("read", str(path)),), payload=Wanted(path, start, end))
+        if end is not None and end < (start or 1):
+            return failure("invalid_arguments", f"end is {end}, which is before line {start or 1}.")
+        place = locate_file(self._workspace, arguments.path)
+        if isinstance(place, Result):
+            return place
+        size_now = place.facts.size if place.facts else 0
+        return Plan((place.reading,), payload=Wanted(place.path, size_now, start, end))
 
     def apply(self, plan: Plan, running: Running) -> Result:
-        """Read the file."""
+        """Read the file. However large it is, time and memory are bounded."""
         wanted: Wanted = plan.payload
+        first = max(1, wanted.start or 1)
         try:
-            facts = self._workspace.stat(wanted.path)
-            if facts is None:
-                return missing(self._workspace, wanted.path)
-            data = self._workspace.read(wanted.path, MOST_BYTES)
+            with self._workspace.open(wanted.path) as stream:
+                data = stream.read(LARGE + 1)
+                if len(data) > LARGE:
+                    window = large_window(data, stream, first, wanted.end, running.cancelled)
+                else:
+                    window = _window(data, first, wanted.end)
+        except PathMissing:
+            return missing(self._workspace, wanted.path)
         except PathRefused as fault:
             return refused(fault)
         except OSError as fault:
-            return not_readable(wanted.path, fault)
-        text = decode(data, whole=len(data) >= facts.size)
-        if text is None:
-            message = f"{shown(wanted.path)} is a binary file ({size(facts.size)})."
+            return failure("io_error", f"{shown(wanted.path)} cannot be read: {fault.strerror}.")
+        if window is None:
+            message = f"{shown(wanted.path)} is a binary file ({size(max(wanted.size, len(data)))})."
             return Result(message, Display(message, path=str(wanted.path)))
-        return shown_lines(wanted, text)
+        return _told(wanted, first, window)
 
 
-def shown_lines(wanted: Wanted, file: TextFile) -> Result:
-    """The lines asked for, under a first line that says what they are."""
+def _window(data: bytes, first: int, last: int | None) -> Window | None:
+    file = decode(data)
+    if file is None:
+        return None
     ends = LineEnds(file.text)
-    lines = _lines(ends.text)
-    name, count = shown(wanted.path), len(lines)
-    notes = "".join(f", {note}" for note in (file.label, ends.label) if note)
-    if not count:
-        return Result(f"{name} (empty)", Display(f"{name} (empty)", path=str(wanted.path)))
-    first = max(1, wanted.start or 1)
-    last = count if wanted.end is None else min(wanted.end, count)
-    if first > count or last < first:
-        return failure("invalid_arguments", f"{name} has {plural(count, 'line')}; there is no such range.")
-    body, stopped = _fitting(lines, first, last)
-    if wanted.start is None and wanted.end is None:
-        title = f"{name} ({plural(count, 'line')}{notes})"
+    notes = tuple(note for note in (file.label, ends.label) if note)
+    return small_window(ends.text, first, last, notes)
+
+
+def _told(wanted: Wanted, first: int, window: Window) -> Result:
+    name, path = shown(wanted.path), str(wanted.path)
+    if window.of == "0":
+        return Result(f"{name} (empty)", Display(f"{name} (empty)", path=path))
+    if window.stopped < first:
+        lines = plural(int(window.of), "line") if window.of.isdigit() else f"{window.of} lines"
+        return failure("invalid_arguments", f"{name} has {lines}; line {first} is not there.")
+    notes = ", ".join(window.notes)
+    if wanted.whole:
+        count = "1 line" if window.of == "1" else f"{window.of} lines"
+        title = f"{name} ({count}{', ' if notes else ''}{notes})"
     else:
-        title = f"{name} lines {first}-{stopped} of {count}" + (f" ({notes[2:]})" if notes else "")
-    for_model = f"{title}\n{body}"
-    if stopped < last:
-        gap = "" if body.endswith("\n") else "\n"
-        missed = f"lines {stopped + 1}-{last} of {count}"
-        for_model += f"{gap}[cut: {missed} not shown; read them with start and end]"
-    return Result(for_model, Display(title, body, "code", str(wanted.path)))
-
-
-def _lines(text: str) -> list[str]:
-    pieces = text.split("\n")
-    lines = [f"{piece}\n" for piece in pieces[:-1]]
-    return [*lines, pieces[-1]] if pieces[-1] else lines
-
-
-def _fitting(lines: list[str], first: int, last: int) -> tuple[str, int]:
-    """The lines from `first` on that fit the bounds, and the number of the last one of them."""
-    taken: list[str] = []
-    room = MOST_CHARACTERS
-    for line in lines[first - 1 : min(last, first - 1 + MOST_LINES)]:
-        end = "\n" if line.endswith("\n") else ""
-        kept = shortened(line.removesuffix("\n"), LONGEST_LINE) + end
-        if len(kept) > room and taken:
-            break
-        taken.append(kept)
-        room -= len(kept)
-    return "".join(taken), first - 1 + len(taken)
+        title = f"{name} lines {first}-{window.stopped} of {window.of}" + (f" ({notes})" if notes else "")
+    cut = ""
+    if window.stopped < window.last:
+        missed = f"lines {window.stopped + 1}-{window.last} of {window.of}"
+        gap = "" if window.text.endswith("\n") else "\n"
+        cut = f"{gap}[cut: {missed} not shown; read them with start and end]"
+    return Result(f"{title}\n{window.text}{cut}", Display(title, window.text + cut, "code", path))

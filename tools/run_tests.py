@@ -1,15 +1,17 @@
 """`test`: the project's tests, by the runner it uses."""
 
+import shlex
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
-from sandbox.shell import Finished, Shell
 
 from sandbox.actions import Action
 from sandbox.paths import Workspace
+from sandbox.shell import Finished, Shell
 from tools.base import CommandLine, Display, Plan, Result, Running
 from tools.failure import failure
 from tools.pytest_report import format_pytest
+from tools.shell_line import run_line
 from tools.shown import head_and_tail
 from tools.test_runner import LOOKED_FOR, find_runner
 
@@ -31,7 +33,7 @@ class Run:
     """The payload of a test run."""
 
     runner: str
-    command: str
+    line: CommandLine
 
 
 class TestTool:
@@ -52,28 +54,30 @@ class TestTool:
             return failure("invalid_arguments", "target must be a file or a test, not an option.")
         if any(char in target for char in "\0\n\r"):
             return failure("invalid_arguments", "target must be one line.")
-        root = self._workspace.root
-        runner = find_runner(root)
+        root = str(self._workspace.root)
+        runner = find_runner(self._workspace.root)
         if runner is None:
             return failure("no_runner", f"No test runner found. Looked for {LOOKED_FOR}.")
-        run = Run(runner.name, runner.with_target(target))
-        return Plan((Action("test", run.command),), CommandLine(run.command, str(root), SECONDS), payload=run)
+        command, cwd = runner.with_target(target), self._shell.cwd
+        if cwd != root:
+            command = f"(cd {shlex.quote(root)} && {command})"
+        line = CommandLine(command, cwd, SECONDS)
+        return Plan((Action("test", command),), line, payload=Run(runner.name, line))
 
     def apply(self, plan: Plan, running: Running) -> Result:
         """Run the tests. Failing tests are no failure of the call."""
         run: Run = plan.payload
-        done = self._shell.run(run.command, SECONDS, running.output, running.cancelled)
+        done = run_line(self._shell, run.line, running)
+        if isinstance(done, Result):
+            return done
         report = _report(run.runner, done)
-        title, _, _body = report.partition("\n")
-        return Result(report, Display(title, done.screen, "terminal"))
+        return Result(report, Display(report.partition("\n")[0], done.screen, "terminal"))
 
 
 def _report(runner: str, done: Finished) -> str:
     raw = done.text.replace("\r\n", "\n")
-    if done.cancelled or done.timed_out or done.exit_code is None:
-        why = (
-            "on request" if done.cancelled else f"after {SECONDS:.0f} s" if done.timed_out else "by the shell"
-        )
+    if done.exit_code is None:
+        why = f"after {SECONDS:.0f} s" if done.timed_out else "before their end"
         return f"Tests stopped {why} ({runner}).\n\n{head_and_tail(raw.strip(), LONGEST)}".rstrip()
     if runner == "pytest":
         return format_pytest(raw, done.exit_code)

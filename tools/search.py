@@ -7,16 +7,17 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict
 
-from sandbox.actions import Action
-from sandbox.paths import PathRefused, Workspace
+from sandbox.paths import Workspace
 from tools.base import Display, Plan, Result, Running
-from tools.failure import failure, not_readable, refused
+from tools.failure import failure
 from tools.globs import glob_filter
+from tools.located import locate
 from tools.near_names import missing
 from tools.project_files import beneath
-from tools.python_search import BadPattern, Match, decode_line, python_search
+from tools.python_search import BadPattern, Match, python_search
 from tools.ripgrep import Outcome, find_ripgrep, records, ripgrep
 from tools.shown import shortened, shown
+from tools.text_file import decode_line
 
 MOST_MATCHES = 100
 LONGEST_LINE = 200
@@ -56,25 +57,19 @@ class SearchTool:
     def prepare(self, arguments: SearchArguments) -> Plan | Result:
         """Find where to search."""
         pattern = arguments.pattern
-        if not pattern:
-            return failure("invalid_arguments", "pattern is empty.")
-        if "\n" in pattern or "\0" in pattern:
-            return failure("invalid_pattern", "A pattern is matched line by line: leave out line breaks.")
-        try:
-            path = self._workspace.locate(arguments.path or ".")
-            facts = self._workspace.stat(path)
-        except PathRefused as fault:
-            return refused(fault)
-        except OSError as fault:
-            return not_readable(PurePosixPath(arguments.path or "."), fault)
-        if facts is None:
-            return missing(self._workspace, path)
-        if facts.kind not in ("file", "dir"):
-            return failure("not_a_file", f"{shown(path)} is neither a file nor a folder.")
-        if ".git" in path.parts:
+        if not pattern or any(char in pattern for char in "\n\0"):
+            return failure("invalid_pattern", "Invalid pattern: it is empty or holds a line break.")
+        place = locate(self._workspace, arguments.path or ".")
+        if isinstance(place, Result):
+            return place
+        if not place.kind:
+            return missing(self._workspace, place.path)
+        if place.kind == "other":
+            return failure("not_a_file", f"{shown(place.path)} is neither a file nor a folder.")
+        if ".git" in place.real.parts:
             return failure("refused", "The .git folder is not searched.")
-        wanted = Wanted(pattern, path, facts.kind == "file", arguments.glob or "")
-        return Plan((Action("read", str(path)),), payload=wanted)
+        wanted = Wanted(pattern, place.real, place.kind == "file", arguments.glob or "")
+        return Plan((place.reading,), payload=wanted)
 
     def apply(self, plan: Plan, running: Running) -> Result:
         """Search."""
@@ -90,7 +85,7 @@ class SearchTool:
         except BadPattern as fault:
             return failure("invalid_pattern", str(fault))
         except OSError as fault:
-            return not_readable(wanted.path, fault)
+            return failure("io_error", f"The search could not run: {fault.strerror}.")
         return _report(wanted, matches, outcome.timed_out)
 
 

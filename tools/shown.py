@@ -21,25 +21,23 @@ def size(count: int) -> str:
     """A number of bytes in words, as in "12 bytes" or "3.4 MB"."""
     if count < 1000:
         return f"{count} bytes"
-    value = float(count)
-    for unit in ("kB", "MB", "GB"):
-        value /= 1000
-        if value < 1000:
-            break
-    else:
-        unit = "GB"
-    return f"{value:.1f} {unit}"
+    if count < 1_000_000:
+        return f"{count / 1000:.1f} kB"
+    if count < 1_000_000_000:
+        return f"{count / 1_000_000:.1f} MB"
+    return f"{count / 1_000_000_000:.1f} GB"
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most `limit` characters of a line, with a mark that says how many are missing."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}[cut: {len(text) - limit} more characters in this line]"
+    """At most `limit` characters of a line, with a mark where the rest is missing."""
+    return text if len(text) <= limit else f"{text[:limit]}[cut: rest of line]"
 
 
-def head_and_tail(text: str, limit: int, hint: str = "") -> str:
-    """At most about `limit` characters of a text: its beginning, a mark, and its end, cut at line ends."""
+def head_and_tail(text: str, limit: int, hint: str = "", missing: int = 0) -> str:
+    """At most about `limit` characters of a text: its beginning, a mark, and its end, cut at line ends.
+
+    `missing`: characters that were cut from its middle before.
+    """
     if len(text) <= limit:
         return text
     head, tail = text[: limit // 2], text[len(text) - limit // 2 :]
@@ -47,5 +45,5 @@ def head_and_tail(text: str, limit: int, hint: str = "") -> str:
         head = head[: head.rindex("\n")]
     if "\n" in tail[: limit // 4]:
         tail = tail[tail.index("\n") + 1 :]
-    missing = len(text) - len(head) - len(tail)
+    missing += len(text) - len(head) - len(tail)
     return f"{head}\n[cut: {missing} characters{hint}]\n{tail}"

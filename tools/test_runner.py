@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,25 +30,24 @@ class Runner:
         """The command for one target, or for all tests."""
         if not target:
             return {"go": f"{self.command} ./..."}.get(self.name, self.command)
-        argument = shlex.quote(target)
-        return (
-            f"{self.command} -- {argument}" if self.name in ("npm", "make") else f"{self.command} {argument}"
-        )
+        separator = " --" if self.name == "npm" else ""
+        return f"{self.command}{separator} {shlex.quote(target)}"
 
 
 def find_runner(root: Path) -> Runner | None:
     """The runner of the project in `root`: pytest when configured, then the others, then pytest by files."""
     if _pytest_is_configured(root):
         return Runner("pytest", pytest_command(root))
-    if (root / "Cargo.toml").is_file():
-        return Runner("cargo", "cargo test --color never")
-    if (root / "go.mod").is_file():
-        return Runner("go", "go test")
-    if _npm_has_tests(root):
-        return Runner("npm", "npm test --silent")
-    if _makefile_has_tests(root):
-        return Runner("make", "make test")
-    if any((root / folder).is_dir() for folder in ("tests", "test")) or any(root.glob("*/test_*.py")):
+    others: tuple[tuple[Callable[[Path], bool], Runner], ...] = (
+        (_is_cargo, Runner("cargo", "cargo test --color never")),
+        (_is_go, Runner("go", "go test")),
+        (_npm_has_tests, Runner("npm", "npm test --silent")),
+        (_makefile_has_tests, Runner("make", "make test")),
+    )
+    for is_there, runner in others:
+        if is_there(root):
+            return runner
+    if (root / "tests").is_dir() or any(root.glob("*/test_*.py")):
         return Runner("pytest", pytest_command(root))
     return None
 
@@ -90,9 +90,8 @@ def _has_pytest(program: str) -> bool:
 
 
 def _pytest_is_configured(root: Path) -> bool:
-    if any(
-        (root / name).is_file() for name in ("pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py")
-    ):
+    settings = ("pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py")
+    if any((root / name).is_file() for name in settings):
         return True
     if "pytest" in _text(root / "pyproject.toml") or "[pytest]" in _text(root / "tox.ini"):
         return True
@@ -100,6 +99,14 @@ def _pytest_is_configured(root: Path) -> bool:
         return True
     patterns = ("test_*.py", "*_test.py", "tests/test_*.py", "test/test_*.py", "tests/*/test_*.py")
     return any(path.is_file() for pattern in patterns for path in root.glob(pattern))
+
+
+def _is_cargo(root: Path) -> bool:
+    return (root / "Cargo.toml").is_file()
+
+
+def _is_go(root: Path) -> bool:
+    return (root / "go.mod").is_file()
 
 
 def _npm_has_tests(root: Path) -> bool:

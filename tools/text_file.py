@@ -61,6 +61,15 @@ def _decode_single_byte(data: bytes) -> TextFile | None:
     return TextFile(data.decode("latin-1"), "latin-1", label="latin-1")
 
 
+def decode_line(line: bytes, torn: bool = False) -> str:
+    """A line as text without its line end: UTF-8, else byte by byte. `torn`: it was cut somewhere."""
+    line = line.removesuffix(b"\r")
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(line, final=not torn)
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
 def split_lines(text: str) -> list[str]:
     """The lines of a text with LF line ends, without them. An empty last piece is no line."""
     lines = text.split("\n")

@@ -56,7 +56,7 @@ def ignored(path: str, is_folder: bool, rules: list[Rule]) -> bool:
     return False
 
 
-def walk_files(root: Path, folder: PurePosixPath = PurePosixPath()) -> Iterator[str]:
+def walk_files(root: Path, folder: PurePosixPath) -> Iterator[str]:
     """Regular files beneath `folder`, sorted folder by folder, links not followed."""
     base = "" if folder == PurePosixPath() else f"{folder}/"
     rules = _rules_of(root / ".git" / "info" / "exclude", "")

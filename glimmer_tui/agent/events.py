@@ -1,10 +1,13 @@
 """What a session publishes: plain data, in one order, for the screen and for scripts alike."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.protocol import Capabilities, StopReason, Timings, Usage
 from sandbox.actions import Mode
 from tools.base import Display, Preview
+
+FailureKind = Literal["model", "context_full", "engine", "empty", "loop", "steps", "internal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +172,15 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """Sent instead of TurnFinished when the turn could not go on. What, why, and what to do."""
+    """Sent instead of TurnFinished when the turn could not go on. What, why, and what to do.
+
+    Sent without a turn when the model cannot be loaded at start. `kind` is for scripts.
+    """
 
     what: str
     why: str = ""
     todo: str = ""
+    kind: FailureKind = "engine"
 
 
 Event = (

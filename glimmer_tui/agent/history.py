@@ -1,0 +1,72 @@
+"""The conversation so far: appended to, never rewritten, saved as it grows."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from engine.messages import Message, ToolCall, ToolResult
+from glimmer_tui.agent.store import ConversationFile
+
+INTERRUPTED = "Interrupted before it finished."
+"""What the model reads as the result of a call that was open when the program ended."""
+
+
+class History:
+    """The messages of a conversation, without the system message.
+
+    It is valid at any time: after each step every call has exactly one result. When a message cannot be
+    saved, `on_problem` is told once and the conversation goes on in memory.
+    """
+
+    def __init__(self, file: ConversationFile | None, on_problem: Callable[[OSError], None]) -> None:
+        self._file = file
+        self._on_problem = on_problem
+        self._messages: list[Message] = []
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(self._messages)
+
+    async def add(self, *messages: Message) -> None:
+        """Append, then save. The messages count at once; only the saving is waited for."""
+        self._messages.extend(messages)
+        for message in messages:
+            await self._save(message)
+
+    async def restore(self, messages: Sequence[Message]) -> None:
+        """Take over a conversation that was read back from the same file, and close its open calls."""
+        self._messages.extend(messages)
+        await self.add(*results_for(open_calls(messages), INTERRUPTED))
+
+    async def _save(self, message: Message) -> None:
+        if self._file is None:
+            return
+        try:
+            await asyncio.to_thread(self._file.append, message)
+        except OSError as problem:
+            self._file = None
+            self._on_problem(problem)
+
+
+def open_calls(messages: Iterable[Message]) -> tuple[ToolCall, ...]:
+    """The calls that have no result, in order."""
+    calls: dict[str, ToolCall] = {}
+    for message in messages:
+        for part in message.parts:
+            match part:
+                case ToolCall():
+                    calls[part.id] = part
+                case ToolResult():
+                    calls.pop(part.call_id, None)
+                case _:
+                    pass
+    return tuple(calls.values())
+
+
+def results_for(calls: Iterable[ToolCall], text: str) -> tuple[Message, ...]:
+    """An error result with `text` for each call."""
+    return tuple(result_message(ToolResult(call.id, call.name, text, is_error=True)) for call in calls)
+
+
+def result_message(result: ToolResult) -> Message:
+    """A result as the message that carries it."""
+    return Message("tool", (result,))

@@ -1,0 +1,27 @@
+"""What may happen unasked: the mode, and what the person allowed for good."""
+
+from pathlib import Path
+
+from sandbox.approvals import Approvals
+from sandbox.policy import rule
+
+from sandbox.actions import Action, Mode, Ruling
+
+
+class Permissions:
+    """Judges plans of one project by the current mode. Fails closed: what cannot be judged is asked."""
+
+    def __init__(self, mode: Mode, approvals: Approvals, root: Path) -> None:
+        self.mode: Mode = mode
+        self._approvals = approvals
+        self._root = root
+
+    def judge(self, actions: tuple[Action, ...]) -> Ruling:
+        return rule(actions, self.mode, self._approvals, self._root)
+
+    def always(self, actions: tuple[Action, ...]) -> str:
+        """What "always" would allow, in words."""
+        return self._approvals.describe(actions)
+
+    def remember(self, actions: tuple[Action, ...]) -> None:
+        self._approvals.remember(actions)

@@ -1,0 +1,263 @@
+"""A conversation at work: what the person says goes in, one ordered stream of events comes out."""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from engine.errors import EngineError
+from engine.messages import Image, Strength
+from engine.protocol import Engine, Usage
+from glimmer_tui.agent import events
+from glimmer_tui.agent.dispatch import Dispatcher
+from glimmer_tui.agent.events import Event, Notice, TurnFailed, UserMessage
+from glimmer_tui.agent.history import History, open_calls, results_for
+from glimmer_tui.agent.outbox import Outbox
+from glimmer_tui.agent.outcome import CANCELLED
+from glimmer_tui.agent.prompt import user_message
+from glimmer_tui.agent.restored import restored_events, restored_note
+from glimmer_tui.agent.settings import SessionSettings
+from glimmer_tui.agent.store import Store
+from glimmer_tui.agent.turn import Turn, TurnEnd, failure
+from sandbox.actions import Decision, Mode
+from sandbox.snapshots import Restored, SnapshotError
+
+_log = logging.getLogger(__name__)
+
+NOT_RUN = "Not run: the turn ended before it."
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    text: str
+    images: tuple[Image, ...]
+
+
+class Session:
+    """One engine, one project, one conversation at a time. All methods belong to the event loop's thread.
+
+    `release` is called once at the end and gives back what the tools hold; it may block.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        dispatcher: Dispatcher,
+        store: Store,
+        outbox: Outbox,
+        settings: SessionSettings,
+        release: Callable[[], None],
+    ) -> None:
+        self._engine = engine
+        self._dispatcher = dispatcher
+        self._store = store
+        self._outbox = outbox
+        self._settings = settings
+        self._release = release
+        self._history = self._new_history()
+        self._queue: deque[_Said] = deque()
+        self._loading: asyncio.Task[TurnFailed | None] | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._turn: Turn | None = None
+        self._turns = 0
+        self._usage = Usage()
+        self._branch = ""
+        self._instructed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs or is about to."""
+        return self._work is not None and not self._work.done()
+
+    @property
+    def history(self) -> History:
+        return self._history
+
+    def events(self) -> AsyncIterator[Event]:
+        """Everything that happens, in order, until `close`. One consumer."""
+        return self._outbox.events()
+
+    async def start(self) -> None:
+        """Begin to load the model and return; ModelLoaded or TurnFailed follows."""
+        for notice in self._settings.notices:
+            self._outbox.put(Notice(notice, "warning"))
+        self._loading = asyncio.create_task(self._load())
+        self._branch = await asyncio.to_thread(self._dispatcher.records.branch)
+        self._publish_status()
+
+    def submit(self, text: str, images: Sequence[Image] = ()) -> None:
+        """Say something. While a turn runs it is queued, and taken up before the next model step."""
+        self._queue.append(_Said(text, tuple(images)))
+        if self.busy:
+            self._outbox.put(events.MessageQueued(text))
+            return
+        self._work = asyncio.create_task(self._work_off_queue())
+
+    def reply(self, approval_id: str, decision: Decision) -> None:
+        """Answer an approval. An answer to one that is no longer open is ignored."""
+        self._dispatcher.desk.reply(approval_id, decision)
+
+    def cancel(self) -> None:
+        """Stop the running turn at the next safe point. Does nothing when none runs."""
+        if self._turn is None:
+            return
+        self._turn.stop.set()
+        self._dispatcher.desk.deny_all()
+        self._engine.cancel()
+
+    def set_mode(self, mode: Mode) -> None:
+        """Change what may happen unasked, from the next call on."""
+        self._dispatcher.permissions.mode = mode
+        self._publish_status()
+
+    def set_reasoning(self, strength: Strength) -> None:
+        """Change how much the model thinks, from the next turn on."""
+        self._settings = replace(self._settings, strength=strength)
+        self._publish_status()
+
+    async def new_conversation(self) -> None:
+        """Forget what was said. Files stay as they are, and so does what can be undone."""
+        if self._refuse_while_busy():
+            return
+        self._history = self._new_history()
+        self._instructed = False
+        self._usage = Usage()
+        await self._engine.reset()
+        await self._dispatcher.records.start_conversation()
+        self._outbox.put(events.ConversationCleared())
+        self._publish_status()
+
+    async def preview_undo(self) -> tuple[Restored, ...]:
+        """What `undo` would do to each file of the last turn; () when there is nothing to undo."""
+        return await self._dispatcher.records.preview(redo=False)
+
+    async def undo(self, force: bool = False) -> tuple[Restored, ...]:
+        """Put the files of the last turn back. FilesRestored or a Notice tells what came of it.
+
+        A file that was changed since is left alone unless `force`.
+        """
+        return await self._restore(redo=False, force=force)
+
+    async def redo(self, force: bool = False) -> tuple[Restored, ...]:
+        """Bring back what the last undo took away, as `undo` does."""
+        return await self._restore(redo=True, force=force)
+
+    async def close(self) -> None:
+        """Stop what runs, free the model and end `events`."""
+        self._queue.clear()
+        self.cancel()
+        if self._work is not None:
+            await asyncio.gather(self._work, return_exceptions=True)
+        if self._loading is not None:
+            await asyncio.gather(self._loading, return_exceptions=True)
+        with contextlib.suppress(EngineError):
+            await self._engine.close()
+        await asyncio.to_thread(self._release)
+        self._outbox.close()
+
+    async def _load(self) -> TurnFailed | None:
+        """Load the model. A failure is published here only when no turn waits to tell it."""
+        try:
+            capabilities = await self._engine.load()
+        except EngineError as problem:
+            failed = failure(problem)
+            if not self.busy:
+                self._outbox.put(failed)
+            return failed
+        self._usage = replace(self._usage, context_size=capabilities.context_size)
+        self._outbox.put(events.ModelLoaded(capabilities))
+        for notice in capabilities.notices:
+            self._outbox.put(Notice(notice))
+        self._publish_status()
+        return None
+
+    async def _loaded(self, turn: Turn) -> TurnEnd | None:
+        """Wait for the model; None once it is ready. A load that failed before is tried again."""
+        loading = self._loading
+        if loading is None or (loading.done() and loading.result() is not None):
+            loading = self._loading = asyncio.create_task(self._load())
+        if not await turn.stop.race(loading):
+            return events.TurnFinished("cancelled", "")
+        return loading.result()
+
+    async def _work_off_queue(self) -> None:
+        steering = False
+        while self._queue:
+            await self._run_turn(self._queue.popleft(), steering)
+            steering = True
+
+    async def _run_turn(self, said: _Said, steering: bool) -> None:
+        turn = Turn(self._engine, self._dispatcher, self._history, self._settings, self._outbox.put)
+        self._turn = turn
+        self._turns += 1
+        try:
+            await self._enter(said, steering)
+            self._outbox.put(events.TurnStarted(self._turns))
+            await self._dispatcher.records.begin(said.text)
+            end = await self._loaded(turn) or await turn.run(self._steer)
+            self._usage = turn.usage or self._usage
+        except Exception as problem:
+            _log.exception("a turn failed")
+            end = _internal(problem)
+        await self._settle(end, turn)
+        self._turn = None
+        self._publish_status()
+        self._outbox.put(end)
+
+    async def _settle(self, end: TurnEnd, turn: Turn) -> None:
+        """Leave a valid history and a closed record behind, however the turn ended."""
+        words = CANCELLED if turn.stop.is_set else NOT_RUN
+        await self._history.add(*results_for(open_calls(self._history.messages), words))
+        await self._dispatcher.records.finish()
+        self._branch = await asyncio.to_thread(self._dispatcher.records.branch)
+
+    async def _steer(self) -> None:
+        while self._queue:
+            await self._enter(self._queue.popleft(), steering=True)
+
+    async def _enter(self, said: _Said, steering: bool) -> None:
+        """A message of the person's enters the history; the first one carries the project's instructions."""
+        instructions = None if self._instructed else self._settings.instructions
+        self._instructed = True
+        self._outbox.put(UserMessage(said.text, steering))
+        await self._history.add(user_message(said.text, said.images, instructions))
+
+    async def _restore(self, redo: bool, force: bool) -> tuple[Restored, ...]:
+        if self._refuse_while_busy():
+            return ()
+        try:
+            restored = await self._dispatcher.records.restore(redo, force)
+        except (SnapshotError, OSError) as problem:
+            self._outbox.put(Notice(str(problem), "error"))
+            return ()
+        for event in restored_events(restored, redo):
+            self._outbox.put(event)
+        note = restored_note(restored, redo)
+        if note is not None and self._history.messages:
+            await self._history.add(note)
+        return restored
+
+    def _refuse_while_busy(self) -> bool:
+        if self.busy:
+            self._outbox.put(Notice("A turn is running. Wait for it, or press Esc to stop it.", "warning"))
+        return self.busy
+
+    def _new_history(self) -> History:
+        return History(self._store.create(), self._unsaved)
+
+    def _unsaved(self, problem: OSError) -> None:
+        self._outbox.put(
+            Notice(f"This conversation cannot be saved: {problem.strerror or problem}.", "warning")
+        )
+
+    def _publish_status(self) -> None:
+        mode, strength = self._dispatcher.permissions.mode, self._settings.strength
+        used, size = self._usage.context_used, self._usage.context_size
+        self._outbox.put(events.StatusChanged(mode, strength, used, size, self._branch))
+
+
+def _internal(problem: Exception) -> TurnFailed:
+    why = f"{type(problem).__name__}: {problem}"
+    return TurnFailed("Something went wrong inside Glimmer.", why, "The log has the details.", "internal")

@@ -75,7 +75,7 @@ class Snapshots:
         self._tree = WorkTree(root, self._limits.file)
         self._store = ObjectStore(state.resolve() / "snapshots" / f"{key}.git", find_git(root))
         self._files = RecordedFiles(self._tree, self._store)
-        self._turn = ""
+        self._turn: str | None = None
         self._refused: dict[PurePosixPath, Unrecorded] = {}
         with self._store.locked():
             self._session, descriptor = self._adopt_or_start()
@@ -109,7 +109,7 @@ class Snapshots:
         The record is on disk when this returns; a path recorded in this turn keeps its first state. What is
         returned could not be recorded: ask the person before writing it.
         """
-        if not self._turn:
+        if self._turn is None:
             raise RuntimeError("before() needs a turn: call begin() first")
         asked = tuple(paths)
         with self._store.locked():
@@ -123,7 +123,7 @@ class Snapshots:
 
     def finish(self) -> SnapshotInfo | None:
         """Record what the turn left, of the touched paths alone. None when it changed nothing."""
-        self._turn = ""
+        self._turn = None
         with self._store.locked():
             journal = self._load()
             if journal.running is None:
@@ -267,7 +267,7 @@ class Snapshots:
 
     def _idle(self) -> Journal:
         journal = self._load()
-        if self._turn and journal.running:
+        if self._turn is not None and journal.running:
             raise SnapshotError(
                 "A turn is still changing files.", todo="Wait for it or cancel it, then try again."
             )

@@ -54,7 +54,7 @@ class Sampler:
             self._is_open = False
             native.llama_sampler_free(self._chain)
 
-    def _add(self, part: native.llama_sampler_p) -> None:
+    def _add(self, part: "native.llama_sampler_p") -> None:
         native.llama_sampler_chain_add(self._chain, part)
 
 

@@ -1,0 +1,117 @@
+"""What the person said "always" to in this session, and what that covers. Nothing is kept after it."""
+
+from collections.abc import Iterable
+
+from sandbox.actions import Action
+from sandbox.command_risk import assess
+from sandbox.commands.units import Unit, units
+from sandbox.commands.words import names
+from sandbox.sensitive import is_protected, looks_secret
+from sandbox.visible import escaped
+
+_SUBCOMMAND_RUNNERS = names(
+    "cargo go npm pnpm yarn bun deno make just dotnet mvn gradle ./gradlew ./mvnw mix rake swift zig bazel"
+)
+_PYTHONS = ("python", "python3")
+
+
+class Approvals:
+    """The session's standing approvals. Empty at first; `remember` adds, nothing removes.
+
+    - An edit covers edits to every ordinary file, never secrets or files that steer git, the editor or the shell.
+    - A test covers the same test runner on other tests, with no option it was not approved with.
+    - A command covers the same commands word for word, each part of a list apart.
+    - A deletion, or reading a secret, covers that one path.
+    """
+
+    def __init__(self) -> None:
+        self._edits = False
+        self._paths: set[Action] = set()
+        self._tests: set[Unit] = set()
+        self._commands: set[Unit] = set()
+
+    def remember(self, actions: Iterable[Action]) -> None:
+        """Note what was approved for the rest of the session."""
+        for action in actions:
+            match action.kind:
+                case "write" if _ordinary(action):
+                    self._edits = True
+                case "test":
+                    self._tests.update(units(action.target))
+                case "execute":
+                    self._commands.update(units(action.target))
+                case _:
+                    self._paths.add(action)
+
+    def covers(self, action: Action) -> bool:
+        """Whether an action was approved before. Policy still refuses what is forbidden."""
+        match action.kind:
+            case "write" if _ordinary(action):
+                return self._edits
+            case "test" | "execute":
+                return all(self._covers_unit(unit) for unit in units(action.target))
+            case _:
+                return action in self._paths
+
+    def describe(self, actions: Iterable[Action]) -> str:
+        """What "always" would allow, in words for the person."""
+        said = list(dict.fromkeys(_described(action) for action in actions))
+        if not said:
+            return "nothing"
+        joined = said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1]
+        return f"{joined} for this session"
+
+    def _covers_unit(self, unit: Unit) -> bool:
+        if unit in self._commands or unit in self._tests:
+            return True
+        return any(_same_tests(approved, unit) for approved in self._tests) or _only_reads(unit)
+
+
+def _ordinary(action: Action) -> bool:
+    return not looks_secret(action.target) and not is_protected(action.target)
+
+
+def _only_reads(unit: Unit) -> bool:
+    """A reader among the parts of a list needs no approval of its own. Only words that need no quoting count."""
+    text = " ".join(unit)
+    return units(text) == (unit,) and assess(text).level == "read"
+
+
+def _runner(unit: Unit) -> Unit:
+    """The words that choose the test runner: `python -m pytest`, `cargo test`, `pytest`."""
+    if unit[0].rpartition("/")[2].rstrip("0123456789.") in _PYTHONS and unit[1:2] == ("-m",):
+        return unit[:3]
+    if unit[0] in _SUBCOMMAND_RUNNERS:
+        return unit[:2]
+    return unit[:1]
+
+
+def _same_tests(approved: Unit, unit: Unit) -> bool:
+    """The same runner with other tests. Options steer what a runner runs, so a new one asks again."""
+    runner = _runner(approved)
+    if "|" in unit or (len(approved) == 1 and " " in approved[0]) or unit[: len(runner)] != runner:
+        return False
+    rest = unit[len(runner) :]
+    return all(word in approved or _names_a_test(word) for word in rest)
+
+
+def _names_a_test(word: str) -> bool:
+    return not word.startswith(("-", "+", "@", "/", "~")) and ".." not in word.split("/") and "=" not in word
+
+
+def _described(action: Action) -> str:
+    match action.kind:
+        case "write" if _ordinary(action):
+            return "edits to files in this project"
+        case "write":
+            return f"edits to `{escaped(action.target)}`"
+        case "delete":
+            return f"deleting `{escaped(action.target)}`"
+        case "read":
+            return f"reading `{escaped(action.target)}`"
+        case "execute":
+            return f"the command `{escaped(action.target)}`"
+        case "test":
+            found = units(action.target)
+            shown = " ".join(_runner(found[0])) if len(found) == 1 else action.target
+            return f"`{escaped(shown)}`"

@@ -1,0 +1,190 @@
+"""The readers whose arguments are a small language of their own: find, sed, printf, test and their like."""
+
+import re
+
+from sandbox.commands.options import Call
+from sandbox.commands.places import Places
+from sandbox.commands.words import Doubt, Word, names
+
+_FIND_PLAIN = names(
+    "-print -print0 -depth -empty -true -false -prune -not ! ( ) -a -and -o -or , -daystart -mount -xdev "
+    "-noleaf -readable -writable -executable -nouser -nogroup -ls -quit -warn -nowarn -H -P"
+)
+_FIND_TEXT = names(
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -maxdepth "
+    "-mindepth -size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -uid -gid -links -lname "
+    "-ilname -inum -used -fstype -printf"
+)
+_FIND_FILE = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
+_TEST_OPERATORS = names(
+    "-e -f -d -r -w -x -s -z -n -L -h -p -S -b -c -g -u -k -O -G -N -t -a -o -eq -ne -lt -le -gt -ge -nt "
+    "-ot -ef"
+)
+_REGEX = r"(?:[^/\\\n\[]|\\[^\n]|\[(?:\^[^\]/\\\n\[]+|[^\^\]/\\\n\[][^\]/\\\n\[]*)\])*"
+_ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/{_REGEX}/I?)"
+_SUBSTITUTE = "|".join(
+    (
+        rf"s/{_REGEX}/(?:[^/\\\n]|\\[^\n])*/[gpiI0-9]*",
+        *(rf"s{d}[^{d}\\\n\[]*{d}[^{d}\\\n]*{d}[gpiI0-9]*" for d in ("\\|", "#", ",", ":", "@")),
+    )
+)
+_SED_COMMAND = rf"[ \t]*(?:{_ADDRESS}(?:,[ \t]*(?:{_ADDRESS}|\+\d+))?)?[ \t]*!?[ \t]*(?:[pdqlnNPDxhHgG=]|{_SUBSTITUTE})[ \t]*"
+_SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:[;\n]{_SED_COMMAND})*;?\s*")
+_PRINTS_INTO_VARIABLE = re.compile(r"%[^A-Za-z%(]*[hlLjzt]*n")
+
+
+def find_doubt(words: list[Word], places: Places) -> Doubt | None:
+    """Why a `find` asks: an action that writes or runs, a place outside, or a wildcard that may become one."""
+    rest = words[1:]
+    starts = True
+    while rest:
+        word = rest.pop(0)
+        if (doubt := _plain_word(word, places)) is not None:
+            return doubt
+        if starts and not word.text.startswith("-") and word.text not in {"(", ")", "!", ","}:
+            if (doubt := places.doubt(word)) is not None:
+                return doubt
+            continue
+        starts = starts and word.text in {"-H", "-P"}
+        if word.text in _FIND_PLAIN:
+            continue
+        if word.text not in _FIND_TEXT | _FIND_FILE:
+            return Doubt(f"find's {word.text} is not known to only read", word.span)
+        if not rest:
+            return Doubt(f"find's {word.text} lacks its value", word.span)
+        value = rest.pop(0)
+        if (doubt := _plain_word(value, places)) is not None:
+            return doubt
+        if re.match(r"-[^0-9]", value.text):
+            return Doubt("an option's value looks like an option", value.span)
+        if word.text in _FIND_FILE and (doubt := places.doubt(value)) is not None:
+            return doubt
+    return None
+
+
+def _plain_word(word: Word, places: Places) -> Doubt | None:
+    if word.doubt:
+        return Doubt(word.doubt, word.span)
+    if not word.glob:
+        return None
+    matches = places.matches(word)
+    risky = word.text[0] in "*?[-" if matches is None else any(match.startswith("-") for match in matches)
+    return Doubt("a file it matches may be taken for an option", word.span) if risky else None
+
+
+def sed_check(call: Call) -> Doubt | None:
+    """Only scripts of printing, deleting from the output and substituting; `w`, `e`, `r` and labels ask."""
+    scripts: list[Word] = []
+    words = list(call.words[1:])
+    for index, word in enumerate(words):
+        if word.text in {"-e", "-ne", "-Ee", "--expression"} and index + 1 < len(words):
+            scripts.append(words[index + 1])
+        if word.text.startswith("--expression="):
+            scripts.append(Word(word.text.partition("=")[2], word.span))
+    given = sum(name in {"e", "expression"} for name in call.options)
+    if given == 0:
+        scripts = call.operands[:1]
+    if len(scripts) != max(given, 1):
+        return Doubt("sed's script could not be told from its options", call.words[0].span)
+    for script in scripts:
+        if script.glob or not _SED_SCRIPT.fullmatch(script.text):
+            return Doubt("sed's script is not known to only print", script.span)
+    return None
+
+
+def grep_check(call: Call) -> Doubt | None:
+    """A search through folders asks when one of them holds a secret."""
+    if not {"r", "recursive"} & set(call.options):
+        return None
+    given = {"e", "f", "regexp", "file"} & set(call.options)
+    paths = call.operands if given else call.operands[1:]
+    if any(call.places.doubt(word) for word in paths):
+        return None
+    return call.places.deep_doubt([word for word in paths if not word.glob], call.words[0].span, hidden=True)
+
+
+def rg_check(call: Call) -> Doubt | None:
+    """As for grep; dot files are left out by rg itself. A list of files reads none of them."""
+    if "files" in call.options:
+        return None
+    paths = call.operands if {"e", "f", "regexp", "file"} & set(call.options) else call.operands[1:]
+    if any(call.places.doubt(word) for word in paths):
+        return None
+    return call.places.deep_doubt([word for word in paths if not word.glob], call.words[0].span, hidden=False)
+
+
+def diff_check(call: Call) -> Doubt | None:
+    """Comparing folders reads everything in them."""
+    if any(call.places.doubt(word) for word in call.operands):
+        return None
+    plain = [word for word in call.operands if not word.glob]
+    return call.places.deep_doubt(plain, call.words[0].span, hidden=True) if plain else None
+
+
+def printf_check(call: Call) -> Doubt | None:
+    """printf sets a variable with `-v` and with `%n`, and a variable can choose which program runs next."""
+    first = call.operands[0] if call.operands else None
+    if first is None or first.doubt or first.glob:
+        return Doubt("printf's format is not literal", (first or call.words[0]).span)
+    if _PRINTS_INTO_VARIABLE.search(first.text.replace("%%", "")):
+        return Doubt("printf's %n sets a variable", first.span)
+    return None
+
+
+def test_doubt(words: list[Word], places: Places) -> Doubt | None:
+    """`test` and `[`: only the plain tests; -v and -R look at variables, whose subscripts can run a command."""
+    for word in words[1:]:
+        if word.doubt:
+            return Doubt(word.doubt, word.span)
+        if (
+            word.text.startswith("-")
+            and not re.fullmatch(r"-\d+", word.text)
+            and word.text not in _TEST_OPERATORS
+        ):
+            return Doubt(f"the test {word.text} is not known to only read", word.span)
+        if word.glob and word.text[0] in "*?[-" and (places.root is None or places.matches(word)):
+            return Doubt("a file it matches may be taken for an operator", word.span)
+        if not word.text.startswith("-") and (doubt := places.doubt(word)) is not None:
+            return doubt
+    return None
+
+
+def date_check(call: Call) -> Doubt | None:
+    """date sets the clock when it is given a time rather than a format."""
+    bad = next((word for word in call.operands if word.glob or not word.text.startswith("+")), None)
+    return Doubt("date may set the clock", bad.span) if bad else None
+
+
+def sleep_check(call: Call) -> Doubt | None:
+    """A short wait only."""
+    for word in call.operands:
+        if not re.fullmatch(r"\d{1,2}(\.\d{1,3})?s?|\.\d{1,3}", word.text):
+            return Doubt("waits long", word.span)
+    return None
+
+
+def tree_check(call: Call) -> Doubt | None:
+    """tree reads an option's value from the next word, never from the same one: what looks attached is options."""
+    for word in call.words[1:]:
+        if re.match(r"-[^-]*[LIP].", word.text) or re.match(r"-[^-]+[LIP]", word.text):
+            return Doubt(f"the option {word.text} is not known to only read", word.span)
+    return None
+
+
+def jq_check(call: Call) -> Doubt | None:
+    """jq's filter reads no other file and no environment variable."""
+    for word in call.operands[:1]:
+        if re.search(r"import|include|env|ENV|get_search_list", word.text):
+            return Doubt("jq's filter reads more than its input", word.span)
+    return None
+
+
+def strings_check(call: Call) -> Doubt | None:
+    """The binutils read options from a file named after an at sign."""
+    bad = next((word for word in call.operands if word.text.startswith("@") or word.glob), None)
+    return Doubt("names a file that holds options", bad.span) if bad else None
+
+
+def hostname_check(call: Call) -> Doubt | None:
+    """hostname sets the name when it is given one."""
+    return Doubt("sets the host's name", call.operands[0].span) if call.operands else None

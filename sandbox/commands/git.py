@@ -1,0 +1,176 @@
+"""Which calls of git only read: a short list of subcommands with the options that neither write nor run."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from sandbox.commands.options import Call, Reader, options
+from sandbox.commands.places import Places
+from sandbox.commands.words import Doubt, Word
+from sandbox.sensitive import looks_secret
+
+_GLOBAL = frozenset(
+    {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"}
+)
+
+_DIFF = (
+    "p u s R w b a z M? C? B? D U: S: G: l: --patch --no-patch --stat? --numstat --shortstat --dirstat?"
+    " --summary --name-only --name-status --cached --staged --color? --no-color --color-words?"
+    " --word-diff? --raw --minimal --word-diff-regex= --patience --histogram --diff-algorithm="
+    " --unified= --find-renames? --find-copies? --no-renames --diff-filter= --pickaxe-regex"
+    " --pickaxe-all --check --full-index --abbrev? --no-abbrev --exit-code --quiet --merge-base"
+    " --no-ext-diff --no-textconv --ignore-all-space --ignore-space-change --ignore-space-at-eol"
+    " --ignore-blank-lines --ignore-cr-at-eol --inter-hunk-context= --function-context W --text --binary"
+    " --compact-summary --relative? --no-prefix --src-prefix= --dst-prefix= --submodule?"
+    " --ignore-submodules? --indent-heuristic --no-indent-heuristic --patch-with-stat --color-moved?"
+)
+_LOG = _DIFF + (
+    "  0123456789 n: L: i E F P g m c --max-count= --skip= --oneline --graph --decorate? --no-decorate"
+    " --all --branches? --tags? --remotes? --follow --format= --pretty? --date= --since= --until="
+    " --after= --before= --author= --committer= --grep= --all-match --invert-grep --regexp-ignore-case"
+    " --merges --no-merges --first-parent --reverse --topo-order --date-order --author-date-order"
+    " --abbrev-commit --no-abbrev-commit --name-only --full-history --simplify-by-decoration"
+    " --left-right --cherry-pick --cherry-mark --cherry --no-notes --walk-reflogs --relative-date"
+    " --ancestry-path --boundary --no-walk --parents --children --source --diff-merges="
+    " --simplify-merges --extended-regexp --fixed-strings --perl-regexp --min-parents= --max-parents="
+    " --not"
+)
+_TABLE = {
+    "status": (
+        "s b u? v z --short --branch --porcelain? --long --verbose --ignored? --untracked-files? --column?"
+        " --no-column --show-stash --ahead-behind --no-ahead-behind --renames --no-renames"
+        " --ignore-submodules?"
+    ),
+    "diff": _DIFF,
+    "log": _LOG,
+    "show": _LOG,
+    "shortlog": "s n e c --summary --numbered --email --group= --since= --until= --all --no-merges",
+    "branch": (
+        "a r v --all --remotes --list --verbose --show-current --contains= --no-contains= --points-at="
+        " --merged? --no-merged? --sort= --format= --column? --no-column --color? --no-color --ignore-case"
+        " --abbrev?"
+    ),
+    "tag": "l n? i --list --contains= --no-contains= --points-at= --merged? --no-merged? --sort= --format="
+    " --column? --color? --ignore-case",
+    "rev-parse": (
+        "q --verify --quiet --short? --abbrev-ref? --symbolic-full-name --symbolic --all --branches?"
+        " --tags? --remotes? --show-toplevel --show-prefix --show-cdup --git-dir --absolute-git-dir"
+        " --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository"
+        " --is-shallow-repository --show-object-format? --show-superproject-working-tree --sq --not"
+        " --revs-only --no-revs --flags --no-flags --default="
+    ),
+    "rev-list": (
+        "0123456789 n: --max-count= --count --all --branches? --tags? --since= --until= --author= --merges"
+        " --no-merges --first-parent --reverse --left-right --objects --parents --topo-order --date-order"
+        " --grep= --format= --oneline --abbrev-commit --no-walk? --not"
+    ),
+    "ls-files": (
+        "c d m o i s u k z t v f --cached --deleted --modified --others --ignored --stage --unmerged"
+        " --killed --exclude-standard --directory --no-empty-directory --full-name --error-unmatch --abbrev?"
+        " --deduplicate x: --exclude= --eol --recurse-submodules --format="
+    ),
+    "ls-tree": (
+        "d r t l z --long --name-only --name-status --object-only --full-name --full-tree --abbrev? --format="
+    ),
+    "blame": (
+        "L: w M? C? e f n s l t p c --porcelain --line-porcelain --incremental --show-email --show-name"
+        " --show-number --date= --since= --abbrev= --root --no-progress --color-lines --color-by-age"
+        " --first-parent"
+    ),
+    "annotate": "L: w e l t --porcelain --date=",
+    "grep": (
+        "n i l L c w v o E F P G h H I a p W q z 0123456789 A: B: C: e: --line-number --column"
+        " --ignore-case --files-with-matches --name-only --files-without-match --count --word-regexp"
+        " --invert-match --only-matching --extended-regexp --fixed-strings --perl-regexp --basic-regexp"
+        " --heading --break --show-function --function-context --context= --after-context= --before-context="
+        " --max-count= m: --max-depth= --and --or --not --all-match --cached --color? --no-color --full-name"
+        " --quiet --no-textconv --untracked --text"
+    ),
+    "describe": (
+        "--all --tags --long --always --abbrev= --match= --exclude= --exact-match --contains --candidates="
+        " --first-parent"
+    ),
+    "name-rev": "--name-only --tags --all --always --refs=",
+    "merge-base": "a --all --is-ancestor --octopus --independent --fork-point",
+    "cherry": "v --abbrev?",
+    "show-ref": "q s d --head --tags --heads --branches --verify --quiet --hash? --abbrev? --dereference",
+    "for-each-ref": (
+        "--count= --sort= --format= --points-at= --merged? --no-merged? --contains= --ignore-case"
+    ),
+    "cat-file": "e p s t",
+    "count-objects": "v H --verbose --human-readable",
+    "diff-tree": _DIFF + " r t m c --root --no-commit-id --pretty? --always",
+    "check-ignore": "q v n --quiet --verbose --non-matching --no-index",
+    "symbolic-ref": "q --quiet --short",
+    "version": "--build-options",
+}
+_NO_OPERANDS = frozenset({"branch", "tag", "count-objects", "version"})
+_LISTING = frozenset({"list", "merged", "no-merged", "contains", "no-contains", "points-at"})
+_FIXED = (
+    ("remote",),
+    ("remote", "-v"),
+    ("remote", "--verbose"),
+    ("stash", "list"),
+    ("worktree", "list"),
+    ("reflog",),
+)
+
+
+def git_doubt(words: list[Word], places: Places) -> Doubt | None:
+    """Why a call of git asks, or None when it only reads."""
+    rest = words[1:]
+    if places.folders != frozenset({""}):
+        return Doubt("runs git in another folder, whose own settings it would obey", words[0].span)
+    while rest and rest[0].text in _GLOBAL and not rest[0].doubt:
+        rest = rest[1:]
+    if not rest:
+        return Doubt("git is given nothing to do", words[0].span)
+    name = rest[0]
+    if name.doubt or name.glob:
+        return Doubt(name.doubt or "has a wildcard among its options", name.span)
+    if name.text.startswith("-"):
+        return (
+            None
+            if len(rest) == 1 and name.text == "--version"
+            else Doubt(f"git's option {name.text} is not known to only read", name.span)
+        )
+    if tuple(word.text for word in rest) in _FIXED and not any(word.doubt for word in rest):
+        return None
+    reader = _readers().get(name.text)
+    if reader is None:
+        return Doubt(f"git {name.text} is not known to only read", name.span)
+    return _secret(rest) or reader.doubt(rest, places)
+
+
+@cache
+def _readers() -> Mapping[str, Reader]:
+    return {
+        name: Reader(
+            options(text),
+            "pattern" if name == "grep" else "paths",
+            most=1 if name == "symbolic-ref" else 100_000,
+            fragile=True,
+            check=_check,
+        )
+        for name, text in _TABLE.items()
+    }
+
+
+def _secret(words: list[Word]) -> Doubt | None:
+    """A file of an older commit is named after a colon."""
+    for word in words:
+        path = word.text.rpartition(":")[2]
+        if looks_secret(path):
+            return Doubt("looks like a secret", word.span, True)
+    return None
+
+
+def _check(call: Call) -> Doubt | None:
+    name = call.words[0].text
+    listing = bool(_LISTING & set(call.options)) or (name == "tag" and "l" in call.options)
+    if name in _NO_OPERANDS and call.operands and not listing:
+        return Doubt(f"git {name} with a name changes something", call.operands[0].span)
+    for word in call.words[1:]:
+        if re.search(r"%G", word.text):
+            return Doubt("the format runs a program to check signatures", word.span)
+    return None

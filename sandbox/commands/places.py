@@ -1,0 +1,150 @@
+"""Where a command's paths lead: inside the project or not, to a secret or not, through a link or not."""
+
+import glob
+import os
+import posixpath
+import re
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from sandbox.commands.words import Doubt, Word
+from sandbox.sensitive import looks_secret
+
+_MOST_MATCHES = 5_000
+_MOST_ENTRIES = 50_000
+_HARMLESS = frozenset({"", "-", "/dev/null"})
+_SAMPLES = (
+    ".env", ".env.local", "id_rsa", "id_ed25519", "server.pem", "server.key", ".netrc", ".npmrc", "credentials",
+    "credentials.json", "secrets.json", "secrets.yml", ".ssh", ".aws", ".gnupg",
+)  # fmt: skip
+_SKIPPED = frozenset({".git", "node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"})
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders a command may be in when it runs, each relative to the project ("" is its top).
+
+    There is more than one after `cd src; ...`, which goes on when `cd` fails. `root` is the project's folder,
+    or None when only names can be judged and nothing on disk.
+    """
+
+    root: Path | None
+    folders: frozenset[str] = frozenset({""})
+
+    def entered(self, word: Word) -> "Places":
+        """The same after a `cd` that worked."""
+        return replace(self, folders=frozenset(_joined(folder, word.text) for folder in self.folders))
+
+    def merged(self, other: "Places") -> "Places":
+        return replace(self, folders=self.folders | other.folders)
+
+    def matches(self, word: Word) -> list[str] | None:
+        """What a wildcard may stand for, or None when that cannot be known."""
+        if self.root is None:
+            return None
+        found: list[str] = []
+        pattern = re.sub(r"\[[^/]*\]", "*", word.text.replace("**", "*"))
+        for folder in self.folders:
+            hits = glob.iglob(pattern, root_dir=self.root / folder)
+            found.extend(islice(hits, _MOST_MATCHES + 1 - len(found)))
+            if len(found) > _MOST_MATCHES:
+                return None
+        return found
+
+    def doubt(self, word: Word) -> Doubt | None:
+        """Why a word cannot be read as a path, if it cannot."""
+        if word.home:
+            return Doubt("names a path outside the project", word.span, looks_secret(word.text))
+        if not word.glob:
+            return self.path_doubt(word.text, word.span)
+        if (first := self.path_doubt(word.text, word.span)) is not None:
+            return first
+        matches = self.matches(word)
+        if matches is None and self.root is not None:
+            return Doubt("its wildcard matches too many files to judge", word.span)
+        if matches is None:
+            last = PurePosixPath(word.text).name
+            if any(_may_match(sample, last) for sample in _SAMPLES):
+                return Doubt("its wildcard may match a file that looks secret", word.span, True)
+            return None
+        doubts = (self.path_doubt(match, word.span) for match in matches)
+        return next((doubt for doubt in doubts if doubt is not None), None)
+
+    def path_doubt(self, path: str, span: tuple[int, int]) -> Doubt | None:
+        """Why a path is not one to read without asking."""
+        if path in _HARMLESS:
+            return None
+        if looks_secret(path):
+            return Doubt("looks like a secret", span, True)
+        for folder in self.folders:
+            if self._leaves(folder, path):
+                return Doubt("names a path outside the project", span)
+            real = self._real(folder, path)
+            if real is None:
+                continue
+            if not self._holds(real):
+                return Doubt("leads outside the project through a link", span)
+            if looks_secret(os.path.relpath(real, os.path.realpath(self.root or "/"))):
+                return Doubt("leads to what looks like a secret", span, True)
+        return None
+
+    def deep_doubt(self, words: list[Word], span: tuple[int, int], hidden: bool) -> Doubt | None:
+        """Why a search through whole folders asks: one of them holds a secret. `hidden`: dot files are read too."""
+        if self.root is None:
+            return None
+        seen = 0
+        for folder in self.folders:
+            for start in words or [Word(".", span)]:
+                for base, folders, files in os.walk(self.root / folder / start.text):
+                    folders[:] = [name for name in folders if _walked(name, hidden)]
+                    seen += len(folders) + len(files)
+                    if seen > _MOST_ENTRIES:
+                        return Doubt("searches too many files to judge", start.span)
+                    for name in (*folders, *files):
+                        if _walked(name, hidden) and looks_secret(name):
+                            shown = os.path.relpath(os.path.join(base, name), self.root)
+                            return Doubt(f"searches a folder that holds {shown}", start.span, True)
+        return None
+
+    def _leaves(self, folder: str, path: str) -> bool:
+        if path.startswith("/"):
+            if self.root is None or self.root == Path("/"):
+                return True
+            return not _below(posixpath.normpath(path), posixpath.normpath(self.root.as_posix()))
+        return _joined(folder, path).split("/")[0] == ".."
+
+    def _real(self, folder: str, path: str) -> str | None:
+        if self.root is None:
+            return None
+        try:
+            return os.path.realpath(os.path.join(self.root, folder, path))
+        except (OSError, ValueError):
+            return "/"
+
+    def _holds(self, real: str) -> bool:
+        return self.root is not None and _below(real, os.path.realpath(self.root))
+
+
+def _joined(folder: str, path: str) -> str:
+    joined = posixpath.normpath(posixpath.join(folder, path))
+    return "" if joined == "." else joined
+
+
+def _below(path: str, top: str) -> bool:
+    return path == top or path.startswith(top.rstrip("/") + "/")
+
+
+def _walked(name: str, hidden: bool) -> bool:
+    return name not in _SKIPPED and (hidden or not name.startswith("."))
+
+
+def _may_match(name: str, pattern: str) -> bool:
+    if name.startswith(".") and not pattern.startswith("."):
+        return False
+    parts = re.split(r"(\*|\?|\[[^\]]*\]?)", pattern)
+    expression = "".join(
+        ".*" if part == "*" or part.startswith("[") else "." if part == "?" else re.escape(part)
+        for part in parts
+    )
+    return re.fullmatch(expression, name) is not None

@@ -1,0 +1,99 @@
+"""A command as the separate commands it is made of, so that an approval can be held to exactly those."""
+
+import re
+
+from tree_sitter import Node
+
+from sandbox.commands.words import Source, names, parse, read_word
+
+Unit = tuple[str, ...]
+_STATEFUL = names(
+    "cd pushd popd dirs export declare typeset local readonly unset set shopt alias unalias source . eval "
+    "exec trap umask ulimit hash enable read mapfile readarray getopts shift return exit break continue "
+    "wait bg fg jobs disown printf let builtin command complete compgen bind history fc logout suspend "
+    "times coproc time"
+)
+
+
+def units(command: str) -> tuple[Unit, ...]:
+    """The commands of a list joined by `&&`, `||`, `;` or line breaks, each as its exact words.
+
+    A pipeline is one unit, its parts joined by "|", because what a program is fed decides what it does. A
+    command with anything beyond plain words (expansions, files written, variables, changes to the shell itself)
+    is one unit too: its whole text.
+    """
+    source = parse(command)
+    whole = ((command,),)
+    if source.tree.root_node.has_error or "\\\n" in command:
+        return whole
+    found: list[Unit] = []
+    if not _collect(source, source.tree.root_node, found) or not found:
+        return whole
+    return tuple(found)
+
+
+def _collect(source: Source, node: Node, found: list[Unit]) -> bool:
+    match node.type:
+        case "program" | "list":
+            allowed = {"&&", "||", ";", "\n", "comment"}
+            parts = [child for child in node.children if child.type not in allowed]
+            return all(_collect(source, child, found) for child in parts)
+        case "pipeline" | "command" | "redirected_statement":
+            unit = _pipeline(source, node)
+            if unit is None:
+                return False
+            found.append(unit)
+            return True
+        case _:
+            return False
+
+
+def _pipeline(source: Source, node: Node) -> Unit | None:
+    if node.type != "pipeline":
+        return _simple(source, node)
+    words: list[str] = []
+    for child in node.children:
+        if child.type in {"|", "|&"}:
+            words.append(child.type)
+            continue
+        unit = _simple(source, child)
+        if unit is None or unit == ():
+            return None
+        words.extend(re.sub(r"^(\|&?|\\.*)$", r"\\\1", word) for word in unit)
+    return tuple(words)
+
+
+def _simple(source: Source, node: Node) -> Unit | None:
+    """One command's words. A redirect to /dev/null or between open files changes nothing and is left out."""
+    extra: list[Node] = []
+    body = node
+    if node.type == "redirected_statement":
+        inner = node.child_by_field_name("body")
+        if inner is None:
+            return None
+        body = inner
+        for child in node.children:
+            if child != body and not _harmless(source, child):
+                return None
+            extra.extend(child.children_by_field_name("destination")[1:])
+    if body.type != "command":
+        return None
+    words = [read_word(source, child) for child in [*body.children, *extra]]
+    if any(word.doubt for word in words) or words[0].text in _STATEFUL:
+        return None
+    glob = any(word.glob for word in words)
+    texts = tuple(word.text for word in words)
+    return None if glob else texts
+
+
+def _harmless(source: Source, node: Node) -> bool:
+    targets = node.children_by_field_name("destination")
+    if node.type != "file_redirect" or not targets:
+        return False
+    word = read_word(source, targets[0])
+    operator = next((child.type for child in node.children if not child.is_named), "")
+    if word.doubt or word.glob:
+        return False
+    return (operator in {">", ">>", "&>"} and word.text == "/dev/null") or (
+        operator == ">&" and word.text.isdigit()
+    )

@@ -17,7 +17,7 @@ def message_to_json(message: Message) -> dict[str, Any]:
 
 def message_from_json(data: object) -> Message:
     """The message again. Raises ValueError for anything `message_to_json` does not write."""
-    match data:
+    match _mapping(data):
         case {"id": str(id_), "role": str(role), "parts": parts} if role in _ROLES:
             read = tuple(_part_from_json(part) for part in _list(parts))
             return Message(cast("Role", role), read, id_)
@@ -41,7 +41,7 @@ def _part_to_json(part: Part) -> dict[str, Any]:
 
 
 def _part_from_json(data: object) -> Part:
-    match data:
+    match _mapping(data):
         case {"type": "text", "text": str(text)}:
             return Text(text)
         case {"type": "reasoning", "text": str(text)}:

@@ -4,11 +4,10 @@ import asyncio
 import logging
 from pathlib import Path, PurePosixPath
 
-from sandbox.audit import AuditLog
-
 from engine.messages import ToolCall
 from glimmer_tui.agent.events import Notice, SnapshotTaken
 from glimmer_tui.agent.outbox import Emit
+from sandbox.audit import AuditLog
 from sandbox.snapshots import Restored, SnapshotError, Snapshots, Unrecorded
 from tools.base import Plan, Result
 
@@ -16,9 +15,9 @@ _log = logging.getLogger(__name__)
 
 
 class Records:
-    """Snapshots and audit of one project. `snapshots` is None where undo is not to be had, with `reason`."""
+    """Snapshots and audit of one project. Each is None where it is not to be had; the person was told why."""
 
-    def __init__(self, root: Path, snapshots: Snapshots | None, audit: AuditLog, emit: Emit) -> None:
+    def __init__(self, root: Path, snapshots: Snapshots | None, audit: AuditLog | None, emit: Emit) -> None:
         self._root = root
         self._snapshots = snapshots
         self._audit = audit
@@ -92,11 +91,19 @@ class Records:
         await self.note("result", call=call.id, tool=call.name, error=result.error, changed=changed)
 
     async def note(self, kind: str, **fields: object) -> None:
-        try:
-            await asyncio.to_thread(self._audit.record, kind, **fields)
-        except OSError as problem:
-            _log.exception("the audit log could not be written")
-            self._emit(Notice(f"The audit log cannot be written: {problem.strerror or problem}.", "warning"))
+        """One line for the audit log; the person is told when the log begins to fail."""
+        if self._audit is None:
+            return
+        problem = await asyncio.to_thread(self._audit.record, kind, **fields)
+        if problem:
+            self._emit(Notice(problem, "warning"))
+
+    def close(self) -> None:
+        """Give back what is held. Blocks; nothing can be recorded afterwards."""
+        if self._snapshots is not None:
+            self._snapshots.close()
+        if self._audit is not None:
+            self._audit.close()
 
     def branch(self) -> str:
         """The checked-out branch, or the short commit; "" outside a repository."""

@@ -129,11 +129,9 @@ class ObjectStore:
         return self._git("cat-file", "blob", blob)
 
     def journals(self) -> dict[str, str]:
-        """Every session's journal, the last written first."""
-        listing = self._git(
-            "for-each-ref", "--sort=-committerdate", "--format=%(refname)%00%(contents)%00", _REFS
-        ).decode("utf-8", "replace")
-        fields = listing.split("\0")
+        """Every session's journal."""
+        listing = self._git("for-each-ref", "--format=%(refname)%00%(contents)%00", _REFS)
+        fields = listing.decode("utf-8", "replace").split("\0")
         pairs = zip(fields[::2], fields[1::2], strict=False)
         named = {ref.strip().removeprefix(_REFS): text for ref, text in pairs}
         return {session: text for session, text in named.items() if _SESSION.fullmatch(session)}

@@ -51,6 +51,10 @@ class Journal:
         if self.running:
             yield self.running
 
+    def last_used(self) -> float:
+        """When the last turn began, in seconds since the epoch; 0 when there was none."""
+        return max((turn.time for turn in self.turns()), default=0.0)
+
     def blobs(self) -> dict[str, int]:
         """The object ids of all kept contents, with their sizes in bytes."""
         return {

@@ -10,6 +10,7 @@ import pwd
 import time
 import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _MANY_LOOSE_OBJECTS = 2000
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Snapshots:
         self._store = ObjectStore(state.resolve() / "snapshots" / f"{key}.git", find_git(root))
         self._files = RecordedFiles(self._tree, self._store)
         self._turn: str | None = None
+        self._number: int | None = None
         self._refused: dict[PurePosixPath, Unrecorded] = {}
         with self._store.locked():
             self._session, descriptor = self._adopt_or_start()
@@ -95,12 +98,9 @@ class Snapshots:
                 self._save(replace(journal, since=journal.next))
 
     def begin(self, turn: str) -> None:
-        """Name the turn that starts now; one that never finished is put on the stack as it is."""
-        with self._store.locked():
-            journal = self._load()
-            if journal.running:
-                self._save(journal.sealed())
-        self._turn = turn
+        """Name the turn that starts now. Nothing is stored before the first call of `before`."""
+        self._turn = turn[:_LONGEST_NAME]
+        self._number = None
         self._refused = {}
 
     def before(self, paths: Iterable[PurePosixPath]) -> tuple[Unrecorded, ...]:
@@ -114,19 +114,24 @@ class Snapshots:
         asked = tuple(paths)
         with self._store.locked():
             journal = self._load()
+            if self._number is None:
+                journal = journal.sealed()
             turn = journal.running or Turn(journal.next, self._turn, time.time())
             for path in asked:
                 turn = self._with(turn, path)
             if turn.files and turn != journal.running:
                 self._save(replace(journal, next=turn.number + 1, running=turn))
+                self._number = turn.number
         return tuple(self._refused[path] for path in asked if path in self._refused)
 
     def finish(self) -> SnapshotInfo | None:
         """Record what the turn left, of the touched paths alone. None when it changed nothing."""
-        self._turn = None
+        number, self._number, self._turn = self._number, None, None
+        if number is None:
+            return None
         with self._store.locked():
             journal = self._load()
-            if journal.running is None:
+            if journal.running is None or journal.running.number != number:
                 return None
             files = tuple(
                 replace(file, after=self._files.keep(file.path, self._limits.file))
@@ -267,7 +272,7 @@ class Snapshots:
 
     def _idle(self) -> Journal:
         journal = self._load()
-        if self._turn is not None and journal.running:
+        if self._number is not None and journal.running:
             raise SnapshotError(
                 "A turn is still changing files.", todo="Wait for it or cancel it, then try again."
             )
@@ -278,19 +283,17 @@ class Snapshots:
 
     def _save_within_limits(self, journal: Journal) -> None:
         """Save, forgetting first what no process uses any more and then the oldest turns."""
-        others = {
-            name: _bytes_of(text) for name, text in self._store.journals().items() if name != self._session
-        }
+        others = {session: sum(other.blobs().values()) for session, other in self._sessions()}
+        others.pop(self._session, None)
         dropped = False
         for session in reversed(others):
-            if sum(others.values()) + sum(journal.blobs().values()) <= self._limits.project:
+            if not self._too_much(journal, others):
                 break
             if self._store.drop(session):
                 others[session] = 0
                 dropped = True
         while len(journal.done) > 1 and (
-            len(journal.done) > self._limits.turns
-            or sum(others.values()) + sum(journal.blobs().values()) > self._limits.project
+            len(journal.done) > self._limits.turns or self._too_much(journal, others)
         ):
             journal = replace(journal, done=journal.done[1:])
             dropped = True
@@ -298,14 +301,20 @@ class Snapshots:
         if dropped:
             self._store.prune()
 
+    def _too_much(self, journal: Journal, others: dict[str, int]) -> bool:
+        return sum(journal.blobs().values()) + sum(others.values()) > self._limits.project
+
+    def _sessions(self) -> list[tuple[str, Journal]]:
+        """Every session whose journal can be read, the one used last first."""
+        found: list[tuple[str, Journal]] = []
+        for session, text in self._store.journals().items():
+            with suppress(ValueError):
+                found.append((session, load(text)))
+        return sorted(found, key=lambda item: item[1].last_used(), reverse=True)
+
     def _adopt_or_start(self) -> tuple[str, int]:
-        journals = self._store.journals()
-        self._store.forget_claims(journals)
-        for session, text in journals.items():
-            try:
-                load(text)
-            except ValueError:
-                continue
+        self._store.forget_claims(self._store.journals())
+        for session, _ in self._sessions():
             if (descriptor := self._store.claim(session)) is not None:
                 return session, descriptor
         session = uuid4().hex
@@ -334,10 +343,3 @@ def _checked(root: Path) -> Path:
 
 def _conflicts(results: list[Restored]) -> bool:
     return any(result.outcome == "conflict" for result in results)
-
-
-def _bytes_of(text: str) -> int:
-    try:
-        return sum(load(text).blobs().values())
-    except ValueError:
-        return 0

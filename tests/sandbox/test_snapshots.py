@@ -1,6 +1,7 @@
 """Undo and redo of a turn's files, against a real store and real files."""
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -290,6 +291,24 @@ def test_a_turn_that_was_cut_short_can_be_undone_but_not_silently(root: Path, st
     second.redo()
     assert (root / "f").read_bytes() == b"1"
     second.close()
+
+
+def test_a_turn_that_was_never_closed_is_still_there_after_the_next(snapshots: Snapshots, root: Path) -> None:
+    snapshots.begin("never finished")
+    snapshots.before([P("a")])
+    (root / "a").write_bytes(b"1")
+    turn(snapshots, root, {"b": b"1"})
+    assert outcomes(snapshots.undo()) == {"b": "remove"}
+    assert outcomes(snapshots.undo()) == {"a": "conflict"}
+    assert outcomes(snapshots.undo(force=True)) == {"a": "remove"}
+
+
+def test_a_turn_that_writes_nothing_needs_no_store(snapshots: Snapshots, root: Path, state: Path) -> None:
+    shutil.rmtree(state)
+    snapshots.begin("only reads " * 100_000)
+    assert snapshots.finish() is None
+    with pytest.raises(RuntimeError):
+        snapshots.before([P("f")])
 
 
 def test_undo_waits_for_the_turn_to_end(snapshots: Snapshots, root: Path) -> None:

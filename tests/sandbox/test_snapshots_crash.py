@@ -9,14 +9,14 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from sandbox.snapshots import Limits, Snapshots
+from sandbox.snapshots import Limits, SnapshotError, Snapshots
 
 P = PurePosixPath
 
 WRITER = """
 import sys
 from pathlib import Path, PurePosixPath
-from sandbox.snapshots import Limits, Snapshots
+from sandbox.snapshots import Limits, SnapshotError, Snapshots
 root, state, mark, turns = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 snapshots = Snapshots(root, state)
 print("ready", flush=True)
@@ -140,3 +140,28 @@ def test_what_other_ended_sessions_keep_goes_first(root: Path, tmp_path: Path) -
     assert [[str(result.path) for result in session.undo()] for session in left] == [["f1"], []]
     for session in [*left, sessions[2]]:
         session.close()
+
+
+def test_a_journal_that_cannot_be_read_is_kept_and_passed_over(root: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    first = Snapshots(root, state)
+    first.begin("turn")
+    first.before([P("f")])
+    (root / "f").write_bytes(b"1")
+    first.finish()
+    (store,) = (state / "snapshots").iterdir()
+    (ref,) = (store / "refs/glimmer").iterdir()
+    git = ["git", f"--git-dir={store}", "-c", "user.name=x", "-c", "user.email=x"]
+    tree = subprocess.check_output(
+        [*git, "rev-parse", f"refs/glimmer/{ref.name}^{{tree}}"], text=True
+    ).strip()
+    newer = subprocess.check_output([*git, "commit-tree", tree, "-m", '{"format": 99}'], text=True).strip()
+    subprocess.check_call([*git, "update-ref", f"refs/glimmer/{ref.name}", newer])
+    with pytest.raises(SnapshotError, match="journal"):
+        first.undo()
+    first.close()
+
+    second = Snapshots(root, state)
+    assert second.undo() == []
+    assert ref.read_text().strip() == newer
+    second.close()

@@ -8,12 +8,11 @@ description that spells `<|eot|>` stays text and cannot end a message.
 The order of a system block is: text, reasoning strength, tools, valid recipients.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, cast
 
+from engine.atem import call_block, to_json
 from engine.messages import Image, Message, Reasoning, Strength, Text, ToolCall, ToolResult, ToolSchema
 
 
@@ -137,46 +136,6 @@ def message_pieces(message: Message) -> tuple[Piece, ...]:
 def render_text(pieces: Iterable[Piece]) -> str:
     """The pieces as one string, as a chat template would write them. For people and comparisons only."""
     return "".join(Marker.PATCH if isinstance(piece, ImagePiece) else piece for piece in pieces)
-
-
-def call_block(name: str, arguments: Mapping[str, Any]) -> str:
-    """The body of a tool call: strings raw, booleans and null as words, lists and objects as JSON."""
-    parameters = "".join(
-        f'<atem:parameter name="{key}">{_argument(value)}</atem:parameter>\n'
-        for key, value in arguments.items()
-    )
-    return (
-        f'<atem:function_calls>\n<atem:invoke name="{name}">\n'
-        f"{parameters}</atem:invoke>\n</atem:function_calls>"
-    )
-
-
-def to_json(value: Any) -> str:
-    """JSON as the chat template spells it: on one line, `{"a": 1}`, keys in order, no escapes added."""
-    return json.dumps(value, ensure_ascii=False, default=_plain)
-
-
-def _plain(value: object) -> object:
-    """Read-only mappings and other sequences as the containers json knows."""
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, object]", value))
-    if isinstance(value, Iterable):
-        return list(cast("Iterable[object]", value))
-    raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _argument(value: object) -> str:
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case None:
-            return "null"
-        case int() | float():
-            return str(value)
-        case _:
-            return to_json(value)
 
 
 def _namespaces(tools: Sequence[ToolSchema]) -> list[str]:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.atem import call_block
 from engine.chat_format import (
     GENERATION_PROMPT,
     ImagePiece,
     Marker,
     Piece,
-    call_block,
     message_pieces,
     render_text,
     system_pieces,

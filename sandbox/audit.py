@@ -20,7 +20,7 @@ from sandbox.refusals import shown
 _LONGEST = 4_000
 _MOST_ITEMS = 100
 _DEEPEST = 6
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class AuditUnavailable(Exception):
@@ -43,7 +43,6 @@ class AuditLog:
         self._told = False
         try:
             self._file = _opened(path)
-            self._torn = _ends_torn(path)
         except OSError as error:
             raise self._refusal(f"The system says: {os.strerror(error.errno or 0)}.") from error
         facts = os.fstat(self._file)
@@ -51,6 +50,7 @@ class AuditLog:
             os.close(self._file)
             raise self._refusal("It is not a file of yours alone.")
         os.fchmod(self._file, 0o600)
+        self._torn = facts.st_size > 0 and os.pread(self._file, 1, facts.st_size - 1) != b"\n"
 
     def record(self, kind: str, /, **fields: object) -> str:
         """Append an event with the time (UTC) and these fields; long values are cut and say so.
@@ -105,37 +105,33 @@ def _opened(path: Path) -> int:
     return os.open(path, _FLAGS, 0o600)
 
 
-def _ends_torn(path: Path) -> bool:
-    if not path.is_file() or path.stat().st_size == 0:
-        return False
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
-
-
 def _plain(value: object, depth: int) -> object:
     """The value in what JSON knows, bounded in length and depth."""
     match value:
         case None | bool():
-            return value
+            plain: object = value
         case int():
-            return value if abs(value) < 1 << 63 else hex(value)[:_LONGEST]
+            plain = value if abs(value) < 1 << 63 else _short(hex(value))
         case float():
-            return value if math.isfinite(value) else str(value)
+            plain = value if math.isfinite(value) else str(value)
         case str():
-            return _short(value)
+            plain = _short(value)
         case bytes():
-            return _short(value[: 4 * _LONGEST].decode("utf-8", "surrogateescape"), len(value))
+            plain = _short(value[: 4 * _LONGEST].decode("utf-8", "surrogateescape"), len(value))
         case dict() | list() | tuple() | set() | frozenset() if depth >= _DEEPEST:
-            return "…"
+            plain = "…"
         case dict():
-            return _plain_mapping(cast("Mapping[object, object]", value), depth)
+            plain = _plain_mapping(cast("Mapping[object, object]", value), depth)
         case list() | tuple() | set() | frozenset():
-            items = list(cast("list[object]", value))
-            kept = [_plain(item, depth + 1) for item in items[:_MOST_ITEMS]]
-            return [*kept, f"… {len(items) - len(kept)} more"] if len(items) > len(kept) else kept
+            plain = _plain_items(list(cast("list[object]", value)), depth)
         case _:
-            return _short(_described(value))
+            plain = _short(_described(value))
+    return plain
+
+
+def _plain_items(items: list[object], depth: int) -> list[object]:
+    kept = [_plain(item, depth + 1) for item in items[:_MOST_ITEMS]]
+    return [*kept, f"… {len(items) - len(kept)} more"] if len(items) > len(kept) else kept
 
 
 def _plain_mapping(value: Mapping[object, object], depth: int) -> dict[str, object]:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import termios
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ while IFS= builtin read -r __glimmer_word <&61; do
   __glimmer_again "$__glimmer_status";
   { builtin eval "$__glimmer_command"; } </dev/null >&60 2>&60 60>&- 61<&- 62>&-;
   __glimmer_status=$?;
-  set +evx;
+  set +aevx;
   builtin printf '%s %s ' "$__glimmer_word" "$__glimmer_status" >&62;
   builtin pwd -P >&62;
   builtin printf '\0' >&62;
@@ -79,6 +80,7 @@ class BashSession:
 
     def __init__(self, bash: str, root: Path, cwd: Path, env: Mapping[str, str]) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="glimmer-"))
+        self._removed = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._mark = f"GLIMMER_SHELL={secrets.token_hex(16)}"
         self._word = ""
         self._told = bytearray()
@@ -226,7 +228,7 @@ class BashSession:
         for channel in self._channels:
             os.close(channel)
         self._channels.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._removed()
 
     def _family(self) -> list[Process]:
         return family(frozenset({self._child.pid, self._bash} - {0}), self._mark)
@@ -250,6 +252,8 @@ class BashSession:
             self._told += os.read(self._channels[1], _BLOCK)
         line, end, rest = self._told.partition(b"\0")
         if not end:
+            if len(line) > _BLOCK:
+                self._told.clear()
             return None
         self._told = rest
         return os.fsdecode(bytes(line))

@@ -29,6 +29,7 @@ _UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
+_LONGEST = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +128,11 @@ class Workspace:
         relative = self._relative(path)
         self.check_write(relative)
         with reach(self._root, relative, follow=False) as place:
+            _check_replaceable(place, relative)
             _check_unchanged(place, relative, expected)
-        with reach(self._root, relative, follow=False, make=True) as place:
+        with reach(self._root, relative, follow=False, make=expected == ABSENT) as place:
+            if place.folder < 0:
+                _check_unchanged(place, relative, expected)
             _check_replaceable(place, relative)
             temporary = f".glimmer-{secrets.token_hex(8)}.tmp"
             try:
@@ -161,7 +165,8 @@ class Workspace:
         if not text or "\0" in text:
             raise PathRefused("That is not a path.", "It is empty or holds a NUL character.", "Name a file.")
         try:
-            os.fsencode(text)
+            if len(os.fsencode(text)) >= _LONGEST:
+                raise PathRefused(f"{shown(text)} is not a path.", "It is too long.", "Name a file.")
         except UnicodeEncodeError as error:
             raise PathRefused(
                 f"{shown(text)} is not a path.", "It cannot be written as a file name."

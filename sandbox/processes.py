@@ -26,20 +26,16 @@ def family(first: frozenset[int], mark: str) -> list[Process]:
     also those whose environment holds `mark` ("NAME=value"): daemons that left every session.
     """
     everyone = _linux() if _PROC.joinpath("self/stat").exists() else _by_ps()
-    mine = set(first)
+    wanted = mark.encode()
+    mine = first | {process.pid for process in everyone if _carries(process.pid, wanted)}
     grown = True
     while grown:
         sessions = first | {process.session for process in everyone if process.pid in mine}
-        more = {
-            process.pid
-            for process in everyone
-            if process.pid not in mine and (process.parent in mine or process.session in sessions)
-        }
+        more = {p.pid for p in everyone if p.parent in mine or p.session in sessions} - mine
         mine |= more
         grown = bool(more)
-    wanted = mark.encode()
     own = os.getpid()
-    return [p for p in everyone if p.pid != own and (p.pid in mine or _carries(p.pid, wanted))]
+    return [process for process in everyone if process.pid in mine and process.pid != own]
 
 
 def send(processes: list[Process], number: signal.Signals) -> None:

@@ -76,7 +76,9 @@ class Shell:
             if self._closing.is_set():
                 raise ShellUnavailable("The shell is closed.")
             if "\0" in command:
-                return self._refused("The command holds a NUL character and was not run.")
+                return self._not_run("The command holds a NUL character and was not run.", exit_code=2)
+            if cancelled.is_set():
+                return self._not_run("The command was cancelled before it ran.")
             session = self._session or self._start()
             run = _Run(session, output)
             try:
@@ -142,8 +144,8 @@ class Shell:
             self._cwd = self._root
         return f"A new shell starts in {shown(self.cwd)}; variables and background processes are gone."
 
-    def _refused(self, why: str) -> Finished:
-        return Finished(2, why, why, 0, False, False, "", self.cwd, 0.0)
+    def _not_run(self, why: str, exit_code: int | None = None) -> Finished:
+        return Finished(exit_code, why, why, 0, False, exit_code is None, "", self.cwd, 0.0)
 
     def _inside(self, cwd: str) -> bool:
         if not cwd:

@@ -104,7 +104,12 @@ def play(_wish: str, pause: float = 0.02) -> Iterator[Event | float]:
     yield events.StepFinished(Usage(1900, 1376, 524, 0, 88, 2140, 32768), Timings(0.4, 2.1))
     yield events.ToolStarted("c3", "edit", "edit cart.py")
     yield events.ApprovalRequested(
-        "a1", "c3", "edit", FileChange("cart.py", BEFORE, AFTER), "It changes a file.", "edits to files in this project"
+        "a1",
+        "c3",
+        "edit",
+        FileChange("cart.py", BEFORE, AFTER),
+        "It changes a file.",
+        "edits to files in this project",
     )
     yield events.SnapshotTaken("s1", ("cart.py",))
     yield events.ToolFinished(
@@ -112,11 +117,18 @@ def play(_wish: str, pause: float = 0.02) -> Iterator[Event | float]:
     )
     yield events.ToolStarted("c4", "run", "run pytest -q")
     yield events.ApprovalRequested(
-        "a2", "c4", "run", CommandLine("pytest -q test_cart.py", ".", 120.0), "It runs a command.", "`pytest` in this project"
+        "a2",
+        "c4",
+        "run",
+        CommandLine("pytest -q test_cart.py", ".", 120.0),
+        "It runs a command.",
+        "`pytest` in this project",
     )
     yield events.ToolOutput("c4", "...                [100%]\n3 passed in 0.02s\n")
     yield pause * 20
-    yield events.ToolFinished("c4", "run", Display("pytest -q test_cart.py: exit 0", "3 passed in 0.02s", "terminal"), "")
+    yield events.ToolFinished(
+        "c4", "run", Display("pytest -q test_cart.py: exit 0", "3 passed in 0.02s", "terminal"), ""
+    )
     for piece in pieces(ANSWER):
         yield events.TextDelta(piece)
         yield pause

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import ClassVar
 
 from textual.app import App
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 from glimmer_tui.screens.main import MainScreen
 from glimmer_tui.screens.port import Conversation
@@ -13,6 +14,7 @@ from glimmer_tui.widgets import palette
 
 STYLES = ("screen", "transcript", "blocks", "markdown", "sheet", "prompt", "composer", "status", "help")
 DEFAULT_THEME = "glimmer-dark"
+_STYLE_FILES: list[str | PurePath] = [Path(__file__).parent / "styles" / f"{name}.tcss" for name in STYLES]
 
 
 class GlimmerApp(App[None]):
@@ -20,8 +22,10 @@ class GlimmerApp(App[None]):
 
     TITLE = "Glimmer"
     ENABLE_COMMAND_PALETTE = False
-    CSS_PATH = [Path(__file__).parent / "styles" / f"{name}.tcss" for name in STYLES]
-    BINDINGS = [Binding("ctrl+q", "ignore", show=False, priority=True)]
+    CSS_PATH = _STYLE_FILES
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (60, "-normal")]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (18, "-tall")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "ignore", show=False, priority=True)]
 
     def __init__(
         self,

@@ -1,22 +1,16 @@
-"""Every event of the session, put on the screen in one match."""
+"""Every event of the session, put on the screen. The matches are exhaustive: no event is forgotten."""
 
 from typing import assert_never
 
 from glimmer_tui.agent import events
 from glimmer_tui.screens.main import MainScreen
+from glimmer_tui.widgets import sayings
 from glimmer_tui.widgets.answer import AnswerBlock
 from glimmer_tui.widgets.reasoning import ReasoningBlock
-from glimmer_tui.widgets.sayings import (
-    demo_block,
-    end_block,
-    failure_block,
-    notice_block,
-    restored_block,
-    user_block,
-)
 from glimmer_tui.widgets.status import WAITING, short
 from glimmer_tui.widgets.tool_block import ToolBlock
 
+LOADING = "loading the model"
 ACTIVITIES = {
     "diff": "reading the changes",
     "edit": "editing",
@@ -29,12 +23,27 @@ ACTIVITIES = {
     "write": "writing a file",
 }
 
+Stream = events.TextDelta | events.ReasoningDelta
+OfTurn = (
+    events.UserMessage
+    | events.MessageQueued
+    | events.TurnStarted
+    | events.Prefilling
+    | events.StepFinished
+    | events.TurnFinished
+    | events.TurnFailed
+)
+OfTool = events.ToolStarted | events.ToolOutput | events.ToolFinished
+OfApproval = events.ApprovalRequested | events.ApprovalResolved
+
 
 class Bridge:
     """Consumes a session's events, one after the other."""
 
     def __init__(self, screen: MainScreen) -> None:
         self._screen = screen
+        self._transcript = screen.transcript
+        self._status = screen.status
         self._answer: AnswerBlock | None = None
         self._reasoning: ReasoningBlock | None = None
         self._tools: dict[str, ToolBlock] = {}
@@ -44,114 +53,137 @@ class Bridge:
 
     async def handle(self, event: events.Event) -> None:
         """Show one event. Returns when it is on the screen; deltas are drawn a moment later."""
-        screen, transcript, status = self._screen, self._screen.transcript, self._screen.status
         match event:
+            case events.TextDelta() | events.ReasoningDelta():
+                await self._stream(event)
+            case events.ToolStarted() | events.ToolOutput() | events.ToolFinished():
+                await self._tool(event)
+            case events.ApprovalRequested() | events.ApprovalResolved():
+                await self._approval(event)
             case events.ModelLoaded(capabilities):
-                status.show(
-                    activity="" if status.status.activity == LOADING else status.status.activity,
+                if self._status.status.activity == LOADING:
+                    self._status.show(activity="thinking" if self._screen.busy else "")
+                self._status.show(
                     model=capabilities.model_name,
                     demo=capabilities.is_demo,
                     context_size=capabilities.context_size,
                 )
                 if capabilities.is_demo:
-                    await transcript.add(demo_block())
+                    await self._transcript.add(sayings.demo_block())
+            case events.Notice():
+                await self._close_stream()
+                await self._transcript.add(sayings.notice_block(event))
+            case events.StatusChanged(mode, strength, used, size, branch):
+                self._status.show(mode=mode, reasoning=strength, context_used=used, branch=branch)
+                self._status.show(context_size=size or self._status.status.context_size)
+            case events.FilesRestored(paths, redo):
+                await self._transcript.add(sayings.restored_block(paths, redo))
+            case events.ConversationCleared():
+                await self._start_again()
+            case events.SnapshotTaken():
+                pass  # undo tells of it when it is wanted
+            case _:
+                await self._of_turn(event)
+
+    async def _of_turn(self, event: OfTurn) -> None:
+        match event:
             case events.UserMessage(text, steering):
                 await self._close_stream()
-                screen.queued.take(text)
-                await transcript.add(user_block(text, steering))
+                self._screen.queued.take(text)
+                await self._transcript.add(sayings.user_block(text, steering))
             case events.MessageQueued(text):
-                screen.queued.add(text)
+                self._screen.queued.add(text)
             case events.TurnStarted():
                 self._tokens, self._seconds = 0, 0.0
-                status.show(activity="thinking" if status.status.model else LOADING)
+                self._status.show(activity="thinking" if self._status.status.model else LOADING)
             case events.Prefilling(done, total):
                 share = f" {done * 100 // total}%" if total else ""
-                status.show(activity=f"reading {short(total)} tokens{share}")
-            case events.TextDelta(text):
-                await self._write(text)
-            case events.ReasoningDelta(text):
-                await self._think(text)
+                self._status.show(activity=f"reading {short(total)} tokens{share}")
             case events.StepFinished(usage, timings):
                 self._tokens += usage.generated
                 self._seconds += timings.decode_s
                 rate = usage.generated / timings.decode_s if timings.decode_s > 0 else 0.0
-                status.show(context_used=usage.context_used, context_size=usage.context_size, rate=rate)
+                self._status.show(context_used=usage.context_used, context_size=usage.context_size, rate=rate)
+            case events.TurnFinished(stop, _, changed):
+                await self._close_stream()
+                rate = self._tokens / self._seconds if self._seconds > 0 else 0.0
+                await self._transcript.add(sayings.end_block(stop, changed, self._tokens, rate))
+                self._status.show(activity="")
+            case events.TurnFailed():
+                await self._close_stream()
+                await self._transcript.add(sayings.failure_block(event))
+                self._status.show(activity="")
+            case _:
+                assert_never(event)
+
+    async def _stream(self, event: Stream) -> None:
+        match event:
+            case events.TextDelta(text):
+                if self._answer is None:
+                    if not text.strip():
+                        return
+                    await self._close_stream()
+                    self._answer = AnswerBlock()
+                    await self._transcript.add(self._answer)
+                self._answer.feed(text)
+                self._status.show(activity="writing")
+            case events.ReasoningDelta(text):
+                if self._reasoning is None:
+                    await self._close_stream()
+                    self._reasoning = ReasoningBlock(self._screen.clock, is_open=self._screen.opens_output)
+                    await self._transcript.add(self._reasoning)
+                self._reasoning.feed(text)
+                self._status.show(activity="thinking")
+            case _:
+                assert_never(event)
+
+    async def _tool(self, event: OfTool) -> None:
+        match event:
             case events.ToolStarted(call_id, name, summary):
                 await self._close_stream()
-                block = ToolBlock(name, summary, is_open=screen.opens_output)
-                self._tools[call_id] = block
-                await transcript.add(block)
-                status.show(activity=ACTIVITIES.get(name, "using a tool"))
-            case events.ApprovalRequested(id=id, call_id=call_id):
-                self._asked[id] = call_id
-                if call_id in self._tools:
-                    self._tools[call_id].set_state("waiting")
-                status.show(activity=WAITING)
-                await screen.ask(event)
-            case events.ApprovalResolved(id, verdict):
-                call_id = self._asked.pop(id, "")
-                if call_id in self._tools and verdict != "deny":
-                    self._tools[call_id].set_state("running")
-                await screen.settle(id)
-                if not self._asked:
-                    status.show(activity="working" if verdict != "deny" else "thinking")
-            case events.SnapshotTaken():
-                pass  # undo tells of it when it is wanted
+                await self._add_tool(call_id, name, summary)
+                self._status.show(activity=ACTIVITIES.get(name, "using a tool"))
             case events.ToolOutput(call_id, chunk):
                 if call_id in self._tools:
                     self._tools[call_id].write(chunk)
             case events.ToolFinished(call_id, name, display, error):
-                block = self._tools.pop(call_id, None)
-                if block is None:
-                    block = ToolBlock(name, name, is_open=screen.opens_output)
-                    await transcript.add(block)
-                block.finish(display, error)
+                if call_id not in self._tools:
+                    await self._add_tool(call_id, name, name)
+                self._tools.pop(call_id).finish(display, error)
                 if not self._tools:
-                    status.show(activity="thinking")
-            case events.Notice():
-                await self._close_stream()
-                await transcript.add(notice_block(event))
-            case events.StatusChanged(mode, strength, used, size, branch):
-                status.show(mode=mode, reasoning=strength, context_used=used, context_size=size, branch=branch)
-            case events.FilesRestored(paths, redo):
-                await transcript.add(restored_block(paths, redo))
-            case events.ConversationCleared():
-                await self._close_stream()
-                self._tools.clear()
-                screen.queued.clear()
-                await transcript.clear()
-                await screen.greet()
-            case events.TurnFinished(stop, _, changed):
-                await self._close_stream()
-                rate = self._tokens / self._seconds if self._seconds > 0 else 0.0
-                await transcript.add(end_block(stop, changed, self._tokens, rate))
-                status.show(activity="")
-            case events.TurnFailed():
-                await self._close_stream()
-                await transcript.add(failure_block(event))
-                status.show(activity="")
+                    self._status.show(activity="thinking")
             case _:
                 assert_never(event)
 
-    async def _write(self, text: str) -> None:
-        if self._reasoning is not None:
-            self._reasoning.finish()
-            self._reasoning = None
-        if self._answer is None:
-            if not text.strip():
-                return
-            self._answer = AnswerBlock()
-            await self._screen.transcript.add(self._answer)
-        self._answer.feed(text)
-        self._screen.status.show(activity="writing")
+    async def _approval(self, event: OfApproval) -> None:
+        match event:
+            case events.ApprovalRequested(id=id, call_id=call_id):
+                self._asked[id] = call_id
+                if call_id in self._tools:
+                    self._tools[call_id].set_state("waiting")
+                self._status.show(activity=WAITING)
+                await self._screen.ask(event)
+            case events.ApprovalResolved(id=id):
+                block = self._tools.get(self._asked.pop(id, ""))
+                if block is not None:
+                    block.set_state("running")
+                await self._screen.settle(id)
+                if not self._asked:
+                    self._status.show(activity=ACTIVITIES.get(block.tool, "working") if block else "working")
+            case _:
+                assert_never(event)
 
-    async def _think(self, text: str) -> None:
-        if self._reasoning is None:
-            await self._close_stream()
-            self._reasoning = ReasoningBlock(self._screen.clock, is_open=self._screen.opens_output)
-            await self._screen.transcript.add(self._reasoning)
-        self._reasoning.feed(text)
-        self._screen.status.show(activity="thinking")
+    async def _add_tool(self, call_id: str, name: str, summary: str) -> None:
+        block = ToolBlock(name, summary, is_open=self._screen.opens_output)
+        self._tools[call_id] = block
+        await self._transcript.add(block)
+
+    async def _start_again(self) -> None:
+        await self._close_stream()
+        self._tools.clear()
+        self._screen.queued.clear()
+        await self._transcript.clear()
+        await self._screen.greet()
 
     async def _close_stream(self) -> None:
         """What streamed until now is whole; something else follows."""
@@ -161,6 +193,3 @@ class Bridge:
         if self._answer is not None:
             await self._answer.finish()
             self._answer = None
-
-
-LOADING = "loading the model"

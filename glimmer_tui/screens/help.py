@@ -1,12 +1,15 @@
 """The keys and commands, on one page."""
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from glimmer_tui.agent.commands import COMMANDS
+from glimmer_tui.agent.commands import COMMANDS, Command
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "send"),
@@ -14,10 +17,10 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Up  Down", "what you sent before"),
     ("Esc", "stop the running turn"),
     ("Shift+Tab", "next mode"),
-    ("Tab", "go to the question, or to the blocks above"),
+    ("Tab", "to the question, or to the blocks above"),
     ("Ctrl+O", "open or close all output"),
     ("PgUp  PgDn", "scroll the conversation"),
-    ("Home  End", "its start and end, when nothing is written"),
+    ("Home  End", "its start and end, in an empty composer"),
     ("Ctrl+C", "clear, then stop, then twice to quit"),
 )
 BLOCK_KEYS: tuple[tuple[str, str], ...] = (
@@ -37,7 +40,7 @@ MODES: tuple[tuple[str, str], ...] = (
 class HelpScreen(ModalScreen[None]):
     """Any of Escape, q, ? and Enter closes it."""
 
-    BINDINGS = [("escape,q,enter,question_mark,f1,ctrl+c", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter,question_mark,f1,ctrl+c", "close")]
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help"):
@@ -52,15 +55,17 @@ class HelpScreen(ModalScreen[None]):
 
 def help_text() -> Content:
     """The whole page."""
-    commands = tuple(
-        (f"{command.name} {command.argument}".strip(), command.help.lower()) for command in COMMANDS
-    )
+    commands = tuple((command.name, _told(command)) for command in COMMANDS)
     parts = [Content.styled("✦ Glimmer", "bold $accent")]
     for title, rows in (("Keys", KEYS), ("Commands", commands), ("In a block", BLOCK_KEYS), ("Modes", MODES)):
         parts.append(Content.styled(f"\n{title}", "bold"))
-        width = max(len(left) for left, _ in rows) if title != "Commands" else 0
+        width = max(len(left) for left, _ in rows)
         for left, right in rows:
-            gap = "  " if width else "\n    "
-            parts.append(Content.assemble("  ", (left.ljust(width), "$accent"), gap, (right, "$muted")))
+            parts.append(Content.assemble("  ", (left.ljust(width), "$accent"), "  ", (right, "$muted")))
     parts.append(Content.styled("\nEsc closes this page.", "$muted"))
     return Content("\n").join(parts)
+
+
+def _told(command: Command) -> str:
+    words = command.help[:1].lower() + command.help[1:]
+    return f"{words}: {command.argument.replace('|', ', ')}" if command.argument else words

@@ -1,11 +1,11 @@
 """The one screen: the conversation, what waits for an answer, the composer, the status row."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
@@ -18,11 +18,12 @@ from glimmer_tui.screens.port import Conversation
 from glimmer_tui.widgets.approval import ApprovalPrompt
 from glimmer_tui.widgets.block import Fold
 from glimmer_tui.widgets.completion import Completion
-from glimmer_tui.widgets.composer import Composer
+from glimmer_tui.widgets.composer import MARK, Composer
 from glimmer_tui.widgets.lines import Line
 from glimmer_tui.widgets.prompt import Prompt
 from glimmer_tui.widgets.queued import Queued
 from glimmer_tui.widgets.sayings import greeting_block, notice_block
+from glimmer_tui.widgets.sheet import Sheet
 from glimmer_tui.widgets.status import StatusLine
 from glimmer_tui.widgets.transcript import EarlierLine, Transcript
 from glimmer_tui.widgets.undo import UndoPrompt
@@ -37,10 +38,8 @@ QUIT_AGAIN_SECONDS = 2.0
 class MainScreen(Screen[None]):
     """Turns keys into calls of the session. What the session publishes comes in through the bridge."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-normal")]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]
     AUTO_FOCUS = "Composer"
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "tab", show=False),
         Binding("shift+tab", "cycle_mode", show=False),
         Binding("escape", "escape", show=False),
@@ -74,7 +73,7 @@ class MainScreen(Screen[None]):
             yield self._slot
             yield self._completion
             with Horizontal(id="composer-row"):
-                yield Static("›", id="composer-mark", markup=False)
+                yield Static(MARK, id="composer-mark", markup=False)
                 yield self.composer
             yield self.status
 
@@ -86,6 +85,11 @@ class MainScreen(Screen[None]):
         await self.transcript.add(greeting_block())
 
     @property
+    def busy(self) -> bool:
+        """Whether a turn runs."""
+        return self._session.busy
+
+    @property
     def opens_output(self) -> bool:
         """Whether new blocks begin open."""
         return self._all_open
@@ -93,6 +97,15 @@ class MainScreen(Screen[None]):
     async def say(self, text: str, level: str = "info") -> None:
         """A sentence of the screen's own."""
         await self.transcript.add(notice_block(Notice(text, level)))
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._fit(event.size.height)
+
+    def _fit(self, height: int) -> None:
+        """Bound what may grow, in cells: a share of the screen does not bound a box of automatic height."""
+        self.composer.styles.max_height = max(height // 3, 1)
+        for sheet in self._slot.query(Sheet):
+            sheet.styles.max_height = max(height // 4, 3) if height < 18 else height * 2 // 5
 
     # What waits for an answer
 
@@ -121,6 +134,7 @@ class MainScreen(Screen[None]):
         writing = self.composer.has_focus and bool(self.composer.text)
         await self._slot.remove_children()
         await self._slot.mount(prompt)
+        self._fit(self.size.height)
         if not writing:
             prompt.focus()
 
@@ -182,8 +196,9 @@ class MainScreen(Screen[None]):
     def _accept(self) -> None:
         choice = self._completion.choice
         invocation = parse(choice)
-        takes_more = isinstance(invocation, Invocation) and invocation.command.argument and not invocation.argument
-        self.composer.load_text(f"{choice} " if takes_more else choice)
+        if isinstance(invocation, Invocation) and invocation.command.argument and not invocation.argument:
+            choice += " "
+        self.composer.load_text(choice)
         self.composer.move_cursor(self.composer.document.end)
 
     async def _run_command(self, invocation: Invocation) -> None:
@@ -321,7 +336,12 @@ class MainScreen(Screen[None]):
         if self.focused is self.composer or self.focused is None:
             return
         outside = isinstance(self.focused, Fold | EarlierLine)
-        if outside and event.is_printable and event.character and event.key not in ("space", "j", "k", "l", "h"):
+        if (
+            outside
+            and event.is_printable
+            and event.character
+            and event.key not in ("space", "j", "k", "l", "h")
+        ):
             event.stop()
             self.composer.focus()
             self.composer.insert(event.character)

@@ -119,7 +119,7 @@ class ScriptedSession:
         while True:
             self.emit(events.UserMessage(text))
             for step in self._script(text):
-                if isinstance(step, float):
+                if isinstance(step, int | float):
                     await asyncio.sleep(step)
                     continue
                 self.emit(step)

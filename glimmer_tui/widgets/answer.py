@@ -13,6 +13,17 @@ from glimmer_tui.widgets.pace import Pace
 from glimmer_tui.widgets.safe_text import printable
 from glimmer_tui.widgets.syntax import highlighted
 
+HIDING_RULES = (
+    "link",
+    "image",
+    "autolink",
+    "entity",
+    "reference",
+    "linkify",
+    "html_inline",
+    "html_block",
+)
+
 
 def _parser() -> MarkdownIt:
     """Markdown without anything that hides what was written.
@@ -21,7 +32,7 @@ def _parser() -> MarkdownIt:
     all of them are shown as they were typed.
     """
     parser = MarkdownIt("gfm-like", {"html": False, "linkify": False})
-    return parser.disable(["link", "image", "autolink", "entity", "reference", "linkify", "html_inline", "html_block"])
+    return parser.disable(list(HIDING_RULES))
 
 
 class CodeFence(MarkdownFence):
@@ -32,10 +43,13 @@ class CodeFence(MarkdownFence):
         return highlighted(code.expandtabs(4), language=language.split(" ", 1)[0])
 
 
+_BLOCKS = {**Markdown.BLOCKS, "fence": CodeFence, "code_block": CodeFence}
+
+
 class GlimmerMarkdown(Markdown):
     """Markdown with our code blocks; nothing in it can be clicked."""
 
-    BLOCKS = {**Markdown.BLOCKS, "fence": CodeFence, "code_block": CodeFence}
+    BLOCKS = _BLOCKS
 
     def __init__(self, text: str) -> None:
         super().__init__(text, parser_factory=_parser, open_links=False)

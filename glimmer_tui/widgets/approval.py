@@ -17,6 +17,9 @@ from sandbox.actions import Decision
 from sandbox.visible import escaped
 from tools.base import CommandLine, FileChange
 
+KEYS_WIDTH = 40
+"""Cells the keys take beside the words for "always"."""
+
 
 class ApprovalPrompt(Prompt):
     """Asks about one plan. Posts `Answered`, or `Stopped` for Escape."""
@@ -59,12 +62,10 @@ class ApprovalPrompt(Prompt):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._draw_keys()
+        self.watch(self, "has_focus", self._draw_keys)
+        self.watch(self._note, "has_focus", self._draw_keys)
 
-    def on_focus(self) -> None:
-        self._draw_keys()
-
-    def on_blur(self) -> None:
+    def on_resize(self) -> None:
         self._draw_keys()
 
     def answer(self, key: str) -> bool:
@@ -91,14 +92,27 @@ class ApprovalPrompt(Prompt):
         self.focus()
 
     def _draw_keys(self) -> None:
-        if not self.has_focus and not self._note.has_focus:
-            self._keys.update(Content.assemble(("Tab", "bold $accent"), (" to answer, once you are done writing", "$muted")))
+        if self._note.has_focus:
+            self._keys.update(_keys(("Enter", "send"), ("Esc", "back")))
             return
-        keys = Content.assemble(("y", "bold $accent"), " yes   ")
-        if self._request.always:
-            keys += Content.assemble(("a", "bold $accent"), f" always: {one_line(self._request.always, 120)}   ")
-        keys += Content.assemble(("n", "bold $accent"), " no, with a note   ", ("Esc", "bold $accent"), " stop")
-        self._keys.update(keys)
+        if not self.has_focus:
+            self._keys.update(_keys(("Tab", "to answer, once you are done writing")))
+            return
+        always = one_line(self._request.always, 120)
+        wide = self.size.width >= KEYS_WIDTH + len(always)
+        keys = [("y", "yes"), ("n", "no"), ("Esc", "stop")]
+        if always:
+            keys.insert(1, ("a", f"always: {always}" if wide else "always"))
+        shown = _keys(*keys)
+        if always and not wide:
+            shown += Content.styled(f"\na: {always}", "$muted")
+        self._keys.update(shown)
+
+
+def _keys(*keys: tuple[str, str]) -> Content:
+    """Keys and what they do, on one line."""
+    parts = [Content.assemble((key, "bold $accent"), f" {words}") for key, words in keys]
+    return Content("   ").join(parts)
 
 
 class NoteField(Input):
@@ -115,7 +129,10 @@ class NoteField(Input):
 
 
 class PromptSheet(Sheet, can_focus=False):
-    """What is being approved; the prompt itself scrolls it."""
+    """What is being approved; the prompt itself scrolls it. It begins at the first change."""
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.show_first_change)
 
 
 def _shown(request: ApprovalRequested) -> tuple[Content, list[Line]]:

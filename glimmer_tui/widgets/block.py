@@ -1,10 +1,11 @@
 """What a conversation is made of: blocks, and blocks that fold."""
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -30,8 +31,8 @@ class Block(Vertical):
 class Fold(Block, can_focus=True):
     """A block of one line that opens to show a body. Enter, space or a click opens and closes it."""
 
-    BINDINGS = [
-        ("enter,space", "toggle"),
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("enter,space", "flip"),
         ("up,k", "step(-1)"),
         ("down,j", "step(1)"),
         ("right,l", "enter_body"),
@@ -88,11 +89,12 @@ class Fold(Block, can_focus=True):
         if is_open:
             self._show_body()
         else:
+            self.remove_class("-open")
             for sheet in self.query(Sheet):
                 sheet.remove()
         self._header.update(self.title())
 
-    def action_toggle(self) -> None:
+    def action_flip(self) -> None:
         self.set_open(not self._is_open)
 
     def action_step(self, step: int) -> None:
@@ -106,10 +108,11 @@ class Fold(Block, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         if event.widget is self._header:
             event.stop()
-            self.action_toggle()
+            self.action_flip()
 
     def _show_body(self) -> None:
         lines = self.body()
+        self.set_class(bool(lines), "-open")
         sheets = list(self.query(Sheet))
         if sheets:
             sheets[0].show(lines)
@@ -120,7 +123,7 @@ class Fold(Block, can_focus=True):
 class BodySheet(Sheet):
     """The body of a fold. Left or Escape goes back to its line."""
 
-    BINDINGS = [("left,escape,h", "leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [("left,escape,h", "leave")]
 
     def action_leave(self) -> None:
         if isinstance(self.parent, Fold):

@@ -4,6 +4,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from glimmer_tui.agent.commands import Command, complete
+from glimmer_tui.widgets.composer import MARK
 
 
 class Completion(Static):
@@ -44,7 +45,7 @@ class Completion(Static):
         width = max((len(text) for text, _ in self._rows), default=0)
         lines = [
             Content.assemble(
-                ("› " if index == self._chosen else "  ", "bold $accent"),
+                (f"{MARK} " if index == self._chosen else "  ", "bold $accent"),
                 (text.ljust(width), "bold $accent" if index == self._chosen else "$foreground"),
                 (f"  {words}", "$muted"),
             )
@@ -60,7 +61,9 @@ def _rows(text: str) -> list[tuple[str, str]]:
     for command in complete(name):
         if command.name == name and command.argument:
             return [
-                (f"{name} {value}", "") for value in values(command) if value.startswith(argument) and value != argument
+                (f"{name} {value}", "")
+                for value in values(command)
+                if value.startswith(argument) and value != argument
             ]
     return []
 

@@ -7,11 +7,12 @@ from textual.widgets import TextArea
 from glimmer_tui.widgets.past_inputs import PastInputs
 
 NEW_LINE_KEYS = ("ctrl+j", "alt+enter", "shift+enter", "ctrl+enter")
+MARK = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 PLACEHOLDER = "Say what you want changed"
 
 
 class Composer(TextArea):
-    """Enter sends, Ctrl+J, Alt+Enter and Shift+Enter make a new line, Up and Down reach what was sent before."""
+    """Enter sends, Ctrl+J, Alt+Enter and Shift+Enter make a new line, Up and Down reach the past."""
 
     class Submitted(Message):
         """The person sent `text`."""

@@ -15,7 +15,7 @@ from tools.base import Display, FileChange
 LineKind = Literal["plain", "added", "removed", "note"]
 CONTEXT = 3
 COMPARED = 4_000
-"""Changed lines beyond which a diff is shown as all removed, then all added: exact comparison takes too long."""
+"""Changed lines beyond which a diff is all removed, then all added: comparing them takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,11 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 def diff_lines(text: str, path: str = "") -> list[Line]:
     """A unified diff as numbered lines, without its headers. What is no diff is kept as it is."""
     rows = text.split("\n")
-    width = len(str(max((int(n) for match in map(_HUNK.match, rows) if match for n in match.groups()), default=1) + 99))
+    width = len(
+        str(
+            max((int(n) for match in map(_HUNK.match, rows) if match for n in match.groups()), default=1) + 99
+        )
+    )
     code = lines_of(highlighted("\n".join(row[1:].expandtabs(4) for row in rows), path=path))
     lines: list[Line] = []
     old = new = 0

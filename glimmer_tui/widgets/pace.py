@@ -4,7 +4,7 @@ FLUSHES_A_SECOND = 30
 
 
 class Pace:
-    """At most 30 draws a second, and fewer when a draw is dear: drawing takes at most a quarter of the time."""
+    """At most 30 draws a second, and fewer when one is dear: drawing takes a quarter of the time at most."""
 
     def __init__(self) -> None:
         self._cost = 0.0

@@ -11,11 +11,20 @@ from textual.theme import Theme
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "colors": (
-        "background", "surface", "panel", "foreground", "muted", "rule", "accent", "success", "error", "warning",
+        "background",
+        "surface",
+        "panel",
+        "foreground",
+        "muted",
+        "rule",
+        "accent",
+        "success",
+        "error",
+        "warning",
     ),
     "diff": ("added", "added_background", "removed", "removed_background"),
     "syntax": ("keyword", "string", "number", "comment", "name", "type"),
-}  # fmt: skip
+}
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
@@ -69,7 +78,7 @@ def parse(text: str, source: str) -> Palette:
 
 
 def textual_theme(palette: Palette) -> Theme:
-    """The palette as a Textual theme. Styles reach its colours as $muted, $diff-added, $syntax-name and so on."""
+    """The palette as a Textual theme. Styles reach its colours as $muted, $diff-added, $syntax-name."""
     get = palette.colors.__getitem__
     accent = get("colors.accent")
     variables = {

@@ -1,9 +1,10 @@
 """Something that waits for the person's key, guarded against keys that were meant for something else."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from glimmer_tui.widgets.sheet import Sheet
@@ -18,7 +19,7 @@ class Prompt(Vertical, can_focus=True):
     who is typing when it appears does not answer it. `clock` counts seconds.
     """
 
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll(-1)", show=False),
         Binding("down,j", "scroll(1)", show=False),
         Binding("pageup", "scroll(-10)", show=False),

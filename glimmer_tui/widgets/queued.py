@@ -38,7 +38,10 @@ class Queued(Static):
 
     def _draw(self) -> None:
         self.display = bool(self._texts)
-        rows = [Content.assemble(("queued  ", "$accent"), one_line(text, 200)) for text in self._texts[:MOST_SHOWN]]
+        rows = [
+            Content.assemble(("queued  ", "$accent"), one_line(text, 200))
+            for text in self._texts[:MOST_SHOWN]
+        ]
         if len(self._texts) > MOST_SHOWN:
             rows.append(Content(f"… and {len(self._texts) - MOST_SHOWN} more"))
         self.update(Content("\n").join(rows))

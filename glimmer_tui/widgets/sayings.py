@@ -22,12 +22,14 @@ def notice_block(notice: Notice) -> TextBlock:
 def failure_block(failed: TurnFailed) -> TextBlock:
     """What happened, why, and what to do, a line each."""
     parts = [Content.styled("✗ " + printable(failed.what), "bold $error")]
-    parts += [Content.styled("  " + printable(text), "$foreground") for text in (failed.why, failed.todo) if text]
+    parts += [
+        Content.styled("  " + printable(text), "$foreground") for text in (failed.why, failed.todo) if text
+    ]
     return TextBlock(Content("\n").join(parts), "failure-block")
 
 
 def end_block(stop: str, changed: tuple[str, ...], tokens: int, rate: float) -> TextBlock:
-    """One quiet line under a turn: how it ended when that is worth a word, what it changed, how fast it was."""
+    """One quiet line under a turn: how it ended if that needs a word, what it changed, how fast it was."""
     words: list[str] = []
     if stop == "cancelled":
         words.append("stopped")
@@ -58,8 +60,7 @@ def greeting_block() -> TextBlock:
     return TextBlock(
         Content.assemble(
             ("✦ Glimmer", "bold $accent"),
-            ("  a coding agent on your own machine\n", "$muted"),
-            ("Say what you want changed. ", "$foreground"),
+            ("  a local coding agent\n", "$muted"),
             ("/", "bold"),
             (" commands  ", "$muted"),
             ("?", "bold"),

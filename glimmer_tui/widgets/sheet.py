@@ -1,6 +1,7 @@
 """Many lines in a bounded window: only those in sight are drawn, long ones are wrapped, nothing is hidden."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -16,7 +17,7 @@ class Sheet(ScrollView, can_focus=True):
     """A read-only window on `lines`. Its height follows them up to the `max-height` of its style."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES = {
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sheet--plain",
         "sheet--added",
         "sheet--removed",
@@ -40,6 +41,14 @@ class Sheet(ScrollView, can_focus=True):
         self.refresh(layout=True)
         if at_end:
             self.scroll_end(animate=False)
+
+    def show_first_change(self) -> None:
+        """Scroll to the first added or removed row when it is out of sight or at the very bottom."""
+        for row, line in enumerate(self._rows):
+            if line.kind in ("added", "removed"):
+                if row >= self.size.height - 1:
+                    self.scroll_to(y=row - min(self.size.height // 4, row), animate=False)
+                return
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         # The bar takes its column from the text, so wrap for the narrower of the two.
@@ -82,6 +91,7 @@ class Sheet(ScrollView, can_focus=True):
         self._strips.clear()
         self._rows = [row for line in self._lines for row in _wrapped(line, width)]
         self.virtual_size = Size(0, len(self._rows))
+
 
 def _wrapped(line: Line, width: int) -> list[Line]:
     room = max(width - len(line.gutter), 2)

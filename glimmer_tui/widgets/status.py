@@ -68,7 +68,9 @@ class StatusLine(Widget):
             return Content.styled("ready", "$muted")
         moving = self._timer is not None
         return Content.assemble(
-            (FRAMES[self._frame] if moving else STILL, "$accent"), " ", (one_line(self._status.activity, 60), "$foreground")
+            (FRAMES[self._frame] if moving else STILL, "$accent"),
+            " ",
+            (one_line(self._status.activity, 60), "$foreground"),
         )
 
     def _keep_time(self) -> None:
@@ -121,9 +123,9 @@ def _fitting(facts: list[Content], room: int) -> Content | None:
 
 
 def short(count: int) -> str:
-    """A number of tokens in at most four characters, as in `840`, `2.1k`, `131k`."""
-    if count < 1000:
+    """A number of tokens in few characters, as in `840`, `2.1k`, `128k`; a k is 1024."""
+    if count < 1024:
         return str(count)
-    if count < 9_950:
-        return f"{count / 1000:.1f}k".replace(".0k", "k")
-    return f"{count / 1000:.0f}k"
+    if count < 10 * 1024 and count % 1024:
+        return f"{count / 1024:.1f}k".replace(".0k", "k")
+    return f"{round(count / 1024)}k"

@@ -31,7 +31,7 @@ _STYLES: tuple[tuple[str, str], ...] = (
 
 
 def highlighted(code: str, *, path: str = "", language: str = "") -> Content:
-    """`code` (printable, `\\n` line ends) coloured by its file name or language; plain when neither is known."""
+    """Printable `code` coloured by its file name or language; plain when neither is known."""
     plain = Content(code)
     if len(code) > LARGEST or any(len(line) > LONGEST_LINE for line in code.split("\n")):
         return plain

@@ -54,6 +54,11 @@ class ToolBlock(Fold):
         return self._state in ("running", "waiting")
 
     @property
+    def tool(self) -> str:
+        """The tool's name."""
+        return self._name
+
+    @property
     def state(self) -> State:
         return self._state
 

@@ -1,6 +1,9 @@
 """The conversation: blocks under each other, of which only the newest are kept on the screen."""
 
+from typing import ClassVar
+
 from textual import events
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
@@ -19,7 +22,7 @@ PAGE = 40
 class EarlierLine(Static, can_focus=True):
     """Stands for the blocks that were taken out. Enter or a click brings a page of them back."""
 
-    BINDINGS = [("enter,space", "restore")]
+    BINDINGS: ClassVar[list[BindingType]] = [("enter,space", "restore")]
 
     def __init__(self) -> None:
         super().__init__(markup=False)
@@ -65,6 +68,7 @@ class Transcript(VerticalScroll, can_focus=False):
 
     async def add(self, block: Block) -> None:
         """Put a block at the end."""
+        block.set_class(not (self.children and isinstance(self.children[-1], Fold)), "-first")
         await self.mount(block)
         await self._prune()
 

@@ -27,11 +27,15 @@ class UndoPrompt(Prompt):
 
     def compose(self) -> ComposeResult:
         yield Static(
-            Content.styled("Undo the last turn's changes?", "bold $accent"), classes="prompt--title", markup=False
+            Content.styled("Undo the last turn's changes?", "bold $accent"),
+            classes="prompt--title",
+            markup=False,
         )
         yield Sheet(self._lines)
         yield Static(
-            Content.assemble(("y", "bold $accent"), " put these files back   ", ("n", "bold $accent"), " leave them"),
+            Content.assemble(
+                ("y", "bold $accent"), " put these files back   ", ("n", "bold $accent"), " leave them"
+            ),
             classes="prompt--keys",
             markup=False,
         )

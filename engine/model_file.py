@@ -77,6 +77,7 @@ def read_model_file(path: Path) -> ModelMetadata:
     keys = _Keys(file)
     _check_family(keys)
     shape = _shape(keys)
+    context_length = keys.size("context_length", 1, _MAX_CONTEXT)
     _check_rest(keys, shape)
     tokens = _vocabulary(keys)
     _check_tensors(file, keys, shape, len(tokens))
@@ -84,7 +85,7 @@ def read_model_file(path: Path) -> ModelMetadata:
         path=path,
         name=_printable(keys.optional("general.name", ValueType.STRING, path.stem)) or path.stem,
         is_demo=keys.optional("glimmer.demo", ValueType.BOOL, False),
-        context_length=keys.size("context_length", 1, _MAX_CONTEXT),
+        context_length=context_length,
         shape=shape,
         vocabulary_size=len(tokens),
         special_ids=_special_ids(keys, tokens),

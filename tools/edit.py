@@ -13,7 +13,7 @@ from tools.failure import failure, refused
 from tools.located import locate_target
 from tools.near_names import missing
 from tools.shown import shown, size
-from tools.text_file import LineEnds, decode, plural
+from tools.text_file import LineEnds, decode, plural, spliced
 from tools.unified import unified
 
 LARGEST_FILE = 1 << 24
@@ -94,11 +94,8 @@ def replace_in(
     places = find_places(name, ends.text, old, new, bool(arguments.all))
     if isinstance(places, Mismatch):
         return failure(places.kind, places.message)
-    raw, after = ends.raw, ends.text
-    for start, end in reversed(places.spans):
-        raw_start, raw_end, piece = ends.replace(start, end, places.new)
-        raw = raw[:raw_start] + piece + raw[raw_end:]
-        after = after[:start] + places.new + after[end:]
+    raw = spliced(ends.raw, [ends.replace(start, end, places.new) for start, end in places.spans])
+    after = spliced(ends.text, [(start, end, places.new) for start, end in places.spans])
     if raw == ends.raw:
         return failure("no_change", f"The edit would not change {name}.")
     try:

@@ -128,16 +128,13 @@ def _nearest(lines: list[str], old: str) -> str:
 
 def _best_window(have: list[str], wanted: list[str]) -> int:
     """The start of the lines most like `wanted`: first by shared words, then by characters."""
+    shared = [0.0] * len(have)
     words = [set(line.split()) for line in wanted]
-
-    def shared(at: int) -> float:
-        return sum(
-            len(mine & set(have[at + i].split())) / (len(mine) + 1)
-            for i, mine in enumerate(words)
-            if at + i < len(have)
-        )
-
-    rough = sorted(range(len(have)), key=lambda at: -shared(at))[:WINDOWS_COMPARED]
+    for number, line in enumerate(have):
+        mine = set(line.split())
+        for offset, theirs in enumerate(words[: number + 1]):
+            shared[number - offset] += len(mine & theirs) / (len(theirs) + 1)
+    rough = sorted(range(len(have)), key=lambda at: -shared[at])[:WINDOWS_COMPARED]
 
     def alike(at: int) -> float:
         return sum(

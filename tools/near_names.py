@@ -9,14 +9,15 @@ from tools.failure import failure
 from tools.project_files import project_files
 from tools.shown import shown
 
-MOST_COMPARED = 20_000
+MOST_LISTED = 50_000
+MOST_COMPARED = 3000
 SUGGESTIONS = 3
 
 
 def missing(workspace: Workspace, path: PurePosixPath) -> Result:
     """The error for a file that is not there, with the nearest names when there are any."""
     message = f"No file {shown(path)}."
-    names = near_names(str(path), project_files(workspace.root, most=MOST_COMPARED).paths)
+    names = near_names(str(path), project_files(workspace.root, most=MOST_LISTED).paths)
     if names:
         *others, last = [shown(name) for name in names]
         choice = f"{', '.join(others)} or {last}" if others else last
@@ -26,17 +27,14 @@ def missing(workspace: Workspace, path: PurePosixPath) -> Result:
 
 def near_names(wanted: str, paths: tuple[str, ...]) -> list[str]:
     """At most three paths, best first: the same file name elsewhere, then alike paths and file names."""
-    name = PurePosixPath(wanted).name
+    folder, _, name = wanted.rpartition("/")
+    paths = tuple(sorted(paths, key=lambda path: path.rpartition("/")[0] != folder))
     same = [path for path in paths if path.rpartition("/")[2] == name]
     same.sort(key=lambda path: -SequenceMatcher(None, wanted, path).ratio())
-    found = same[:SUGGESTIONS]
-    for path in get_close_matches(wanted, paths, SUGGESTIONS, 0.75):
-        if path not in found:
-            found.append(path)
-    if len(found) < SUGGESTIONS:
-        places: dict[str, list[str]] = {}
-        for path in paths:
-            places.setdefault(path.rpartition("/")[2], []).append(path)
-        for near in get_close_matches(name, list(places), SUGGESTIONS, 0.75):
-            found += [path for path in places[near] if path not in found]
-    return found[:SUGGESTIONS]
+    places: dict[str, list[str]] = {}
+    for path in paths:
+        places.setdefault(path.rpartition("/")[2], []).append(path)
+    alike = get_close_matches(wanted, paths[:MOST_COMPARED], SUGGESTIONS, 0.75)
+    for near in get_close_matches(name, list(places)[:MOST_COMPARED], SUGGESTIONS, 0.75):
+        alike += places[near]
+    return list(dict.fromkeys([*same, *alike]))[:SUGGESTIONS]

@@ -29,7 +29,9 @@ TYPESCRIPT = (
 )
 C = """
 (function_definition) @d
-(struct_specifier body: (_)) @d (union_specifier body: (_)) @d (enum_specifier body: (_)) @d
+(struct_specifier name: (_) body: (_)) @d (union_specifier name: (_) body: (_)) @d
+(enum_specifier name: (_) body: (_)) @d
+(type_definition type: (_ body: (_))) @d
 """
 
 

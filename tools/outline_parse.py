@@ -9,6 +9,8 @@ from tools.outline_languages import Language
 from tools.shown import shortened
 
 LONGEST_SIGNATURE = 200
+# The keyword of these stands outside their node.
+_KEYWORDS = {"type_spec": "type ", "type_alias": "type "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,9 @@ def _named_at(node: Node) -> Node:
 
 
 def _signature(node: Node, source: bytes) -> str:
+    if node.type == "type_definition":
+        names = node.children_by_field_name("declarator")
+        return "typedef " + ", ".join((name.text or b"").decode("utf-8", "replace") for name in names)
     body = node.child_by_field_name("body")
     value = node.child_by_field_name("value")
     if body is None and value is not None:
@@ -57,5 +62,5 @@ def _signature(node: Node, source: bytes) -> str:
     whole = source[start:end].decode("utf-8", "replace")
     if body is None:
         whole = whole.partition("\n")[0]
-    signature = " ".join(whole.split()).rstrip(" {:;").removesuffix(" =")
-    return shortened(signature, LONGEST_SIGNATURE)
+    signature = " ".join(whole.split()).rstrip(" {:;").removesuffix("=>").rstrip(" =")
+    return shortened(_KEYWORDS.get(node.type, "") + signature, LONGEST_SIGNATURE)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -45,7 +45,7 @@ class Outcome:
 @contextmanager
 def ripgrep(
     program: str, arguments: Sequence[str], root: Path, seconds: float, outcome: Outcome
-) -> Iterator[Iterator[bytes]]:
+) -> Generator[Iterator[bytes]]:
     """Run rg in `root` and give an iterator over its output chunks. Leaving the block ends the process."""
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
     with tempfile.TemporaryFile() as complaints:
@@ -67,9 +67,7 @@ def ripgrep(
         timer.daemon = True
         timer.start()
         try:
-            assert process.stdout is not None
-            output = process.stdout
-            yield iter(lambda: output.read1(CHUNK), b"")
+            yield _chunks(process)
         finally:
             timer.cancel()
             process.kill()
@@ -78,6 +76,14 @@ def ripgrep(
                 process.stdout.close()
             complaints.seek(0)
             outcome.complaint = complaints.read(4000).decode("utf-8", "replace")
+
+
+def _chunks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    if process.stdout is None:
+        return
+    output = process.stdout.fileno()
+    while chunk := os.read(output, CHUNK):
+        yield chunk
 
 
 def records(chunks: Iterator[bytes], end: bytes, limit: int) -> Iterator[tuple[bytes, int]]:

@@ -6,6 +6,7 @@ ends; `LineEnds` leads back to the file's own.
 
 import codecs
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 BOMS = (
@@ -81,6 +82,16 @@ def split_lines(text: str) -> list[str]:
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """A count with its noun, as in "1 line" and "2 lines"."""
     return f"{count} {noun}" if count == 1 else f"{count} {nouns or noun + 's'}"
+
+
+def spliced(text: str, pieces: Iterable[tuple[int, int, str]]) -> str:
+    """The text with `text[start:end]` replaced for each (start, end, new), given in order."""
+    parts: list[str] = []
+    at = 0
+    for start, end, new in pieces:
+        parts += (text[at:start], new)
+        at = end
+    return "".join(parts) + text[at:]
 
 
 class LineEnds:

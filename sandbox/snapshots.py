@@ -34,6 +34,7 @@ __all__ = [
 
 _MANY_LOOSE_OBJECTS = 2000
 _LONGEST_NAME = 200
+_NO_UNDO = "Changes cannot be undone here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +76,20 @@ class Snapshots:
         root = _checked(root)
         key = sha256(os.fsencode(root)).hexdigest()[:24]
         self._tree = WorkTree(root, self._limits.file)
-        self._store = ObjectStore(state.resolve() / "snapshots" / f"{key}.git", find_git(root))
+        try:
+            self._store = ObjectStore(state.resolve() / "snapshots" / f"{key}.git", find_git(root))
+            self._session, descriptor = self._open_session()
+        except OSError as error:
+            raise SnapshotsUnavailable(_NO_UNDO, f"{error.filename}: {error.strerror}.") from error
+        except SnapshotsUnavailable:
+            raise
+        except SnapshotError as error:
+            raise SnapshotsUnavailable(_NO_UNDO, error.why, error.todo) from error
+        self._release = weakref.finalize(self, os.close, descriptor)
         self._files = RecordedFiles(self._tree, self._store)
         self._turn: str | None = None
         self._number: int | None = None
         self._refused: dict[PurePosixPath, Unrecorded] = {}
-        with self._store.locked():
-            self._session, descriptor = self._adopt_or_start()
-            if self._store.loose_objects() > _MANY_LOOSE_OBJECTS:
-                self._store.prune()
-        self._release = weakref.finalize(self, os.close, descriptor)
 
     def close(self) -> None:
         """Leave the session to a later start. The object cannot be used afterwards."""
@@ -312,29 +317,27 @@ class Snapshots:
                 found.append((session, load(text)))
         return sorted(found, key=lambda item: item[1].last_used(), reverse=True)
 
-    def _adopt_or_start(self) -> tuple[str, int]:
-        self._store.forget_claims(self._store.journals())
-        for session, _ in self._sessions():
-            if (descriptor := self._store.claim(session)) is not None:
-                return session, descriptor
-        session = uuid4().hex
-        descriptor = self._store.claim(session)
-        if descriptor is None:
-            raise SnapshotsUnavailable(
-                "Changes cannot be undone here.", "The snapshot store is in use.", "Try again."
-            )
-        return session, descriptor
+    def _open_session(self) -> tuple[str, int]:
+        """The session used last that no process has, or a new one, and the descriptor that claims it."""
+        with self._store.locked():
+            if self._store.loose_objects() > _MANY_LOOSE_OBJECTS:
+                self._store.prune()
+            self._store.forget_claims(self._store.journals())
+            for session in [*(session for session, _ in self._sessions()), uuid4().hex]:
+                if (descriptor := self._store.claim(session)) is not None:
+                    return session, descriptor
+        raise SnapshotsUnavailable(_NO_UNDO, "The snapshot store is in use.", "Try again.")
 
 
 def _checked(root: Path) -> Path:
     """The project folder with links resolved, unless it is a whole home folder or more."""
     folder = root.resolve()
     if not folder.is_dir():
-        raise SnapshotsUnavailable("Changes cannot be undone here.", f"{root} is not a folder.")
+        raise SnapshotsUnavailable(_NO_UNDO, f"{root} is not a folder.")
     for home in (Path.home(), Path(pwd.getpwuid(os.getuid()).pw_dir)):
         if home.resolve().is_relative_to(folder):
             raise SnapshotsUnavailable(
-                "Changes cannot be undone here.",
+                _NO_UNDO,
                 f"{folder} is a home folder or holds one.",
                 "Start Glimmer in a project folder.",
             )

@@ -480,3 +480,12 @@ def test_a_state_folder_that_cannot_be_made_is_said(root: Path, tmp_path: Path) 
 def test_copies_are_readable_by_their_owner_alone(snapshots: Snapshots, state: Path) -> None:
     (store,) = (state / "snapshots").iterdir()
     assert stat.S_IMODE(store.stat().st_mode) == 0o700
+
+
+def test_a_store_that_is_broken_says_so_at_the_start(root: Path, state: Path) -> None:
+    Snapshots(root, state).close()
+    (store,) = (state / "snapshots").iterdir()
+    (store / "config").write_text("[core\n")
+    with pytest.raises(SnapshotsUnavailable) as caught:
+        Snapshots(root, state)
+    assert caught.value.why and caught.value.todo

@@ -121,4 +121,4 @@ class UndoModel(RuleBasedStateMachine):
 
 
 TestOrders = UndoModel.TestCase
-TestOrders.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
+TestOrders.settings = settings(max_examples=10, stateful_step_count=10, deadline=None)

@@ -54,9 +54,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _main(parsed: argparse.Namespace) -> int:
     if parsed.version:
-        from importlib.metadata import version
-
-        sys.stdout.write(f"glimmer {version('glimmer-code')}\n")
+        sys.stdout.write(f"glimmer {_version()}\n")
         return OK
     folder = Path(parsed.folder)
     if not folder.is_dir():
@@ -66,6 +64,15 @@ def _main(parsed: argparse.Namespace) -> int:
     if parsed.output and parsed.prompt is None:
         return _complain("--output goes with -p.")
     return _open(folder, parsed)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("glimmer-code")
+    except PackageNotFoundError:
+        return "(not installed, run from its source)"
 
 
 def _demo(parsed: argparse.Namespace) -> int:

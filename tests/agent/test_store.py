@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.messages import Image, Message, Part, Reasoning, Text, ToolCall, ToolResult
@@ -30,6 +30,7 @@ roles = st.sampled_from(["user", "assistant", "tool"])
 messages = st.builds(Message, roles, st.lists(parts, max_size=4).map(tuple), texts)
 
 
+@settings(max_examples=60)
 @given(messages)
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
     line = json.dumps(message_to_json(message))
@@ -37,6 +38,7 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
     assert message_from_json(json.loads(line)) == message
 
 
+@settings(max_examples=50)
 @given(values | st.dictionaries(st.sampled_from(["id", "role", "parts", "type", "text"]), values))
 def test_anything_else_is_refused_with_a_value_error(data: object) -> None:
     try:
@@ -63,7 +65,8 @@ def test_the_file_is_the_owners_alone_and_appears_with_the_first_message(tmp_pat
     assert latest.path == file.path
 
 
-@given(st.lists(messages, max_size=4), st.data())
+@settings(max_examples=40)
+@given(st.lists(messages, max_size=3), st.data())
 def test_a_torn_end_loses_at_most_the_message_it_was_in(kept: list[Message], data: st.DataObject) -> None:
     import tempfile
 

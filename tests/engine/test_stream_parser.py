@@ -56,13 +56,15 @@ class Outcome:
 
     @classmethod
     def of(cls, deltas: Iterable[Delta]) -> "Outcome":
-        outcome = cls()
+        deltas = list(deltas)
+        outcome = cls(
+            reasoning="".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)),
+            answer="".join(delta.text for delta in deltas if isinstance(delta, TextDelta)),
+        )
         for delta in deltas:
             match delta:
-                case ReasoningDelta(text):
-                    outcome.reasoning += text
-                case TextDelta(text):
-                    outcome.answer += text
+                case ReasoningDelta(text) | TextDelta(text):
+                    assert text
                 case ToolCallStarted(name):
                     outcome.started.append(name)
                 case ToolCallReady(call):
@@ -393,19 +395,22 @@ def test_speech_streams_at_once_and_only_a_possible_header_is_held_back() -> Non
     assert parser.finish("length") == [ReasoningDelta(" to=ru")]
 
 
-@pytest.mark.parametrize("header", [" to=write", " to=self", " to=user", ""])
-def test_a_megabyte_in_pieces_of_three_is_read_in_linear_work(header: str) -> None:
+@pytest.mark.parametrize(
+    ("header", "size"), [(" to=write", 2**20), (" to=self", 2**16), (" to=user", 2**16), ("", 2**16)]
+)
+def test_a_long_body_in_pieces_of_three_is_read_in_linear_work(header: str, size: int) -> None:
     """A step works on the new piece and on what it looks back at, and that stays small."""
-    value = "ab </atem:parameter>\n to=run <atem:inv </atem:function_call" * 20_000
+    line = "ab </atem:parameter>\n to=run <atem:inv </atem:function_call"
+    value = line * (size // len(line) + 1)
     text = block("write", path="a", content=value)
     parser = StreamParser(TOOLS)
     deltas = [*parser.feed(header), *parser.feed(Marker.MESSAGE)]
     looked_back_at = 0
     for start in range(0, len(text), 3):
         deltas += parser.feed(text[start : start + 3])
-        looked_back_at = max(
-            looked_back_at, sum(len(kept) for kept in vars(parser).values() if isinstance(kept, str))
-        )
+        if start % 201 == 0:
+            kept = [kept for kept in vars(parser).values() if isinstance(kept, str)]
+            looked_back_at = max(looked_back_at, sum(map(len, kept)))
     deltas += parser.finish("end")
     outcome = Outcome.of(deltas)
     assert looked_back_at < 300

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import termios
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -34,25 +35,26 @@ _SYNC_SECONDS = 5.0
 _GRACE = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
 
 # Handed to bash as one line, so that it counts a command's own lines in its messages. The numbers are
-# descriptors no command is likely to use; they are closed while a command runs. Each report is redirected
-# by itself: a DEBUG trap of the command's prints before the redirection and so cannot get into it.
+# descriptors no command is likely to use; they are closed while a command runs. What goes on around a
+# command has its output thrown away, because traps and tracing a command set would print there; each
+# report is redirected by itself for the same reason.
 _DRIVER = r"""
 readonly __glimmer_folder=$1 __glimmer_root=$2; shift 2; __glimmer_status=0;
 __glimmer_again() { return "$1"; };
-exec 60>&1 61<"$__glimmer_folder/ask" 62>"$__glimmer_folder/tell" >/dev/null 2>&1;
+exec 60>&1 61<"$__glimmer_folder/ask" 62>"$__glimmer_folder/tell";
 builtin printf 'ready %s\0' "$$" >&62;
-while IFS= builtin read -r __glimmer_word <&61; do
-  IFS= builtin read -r -d '' __glimmer_command <"$__glimmer_folder/command";
-  __glimmer_again "$__glimmer_status";
+while { IFS= builtin read -r __glimmer_word <&61; } >/dev/null 2>&1; do
+  { IFS= builtin read -r -d '' __glimmer_command <"$__glimmer_folder/command";
+    __glimmer_again "$__glimmer_status"; } >/dev/null 2>&1;
   { builtin eval "$__glimmer_command"; } </dev/null >&60 2>&60 60>&- 61<&- 62>&-;
-  __glimmer_status=$?;
-  set +aevx;
-  builtin printf '%s %s ' "$__glimmer_word" "$__glimmer_status" >&62;
-  builtin pwd -P >&62;
-  builtin printf '\0' >&62;
-  IFS=' ' builtin read -r __glimmer_word __glimmer_home <&61;
-  if [ -n "$__glimmer_home" ]; then builtin cd "$__glimmer_root"; fi;
-  builtin printf '%s' "$__glimmer_word" >&60;
+  { __glimmer_status=$?;
+    set +aevx;
+    builtin printf '%s %s ' "$__glimmer_word" "$__glimmer_status" >&62;
+    builtin pwd -P >&62;
+    builtin printf '\0' >&62;
+    IFS=' ' builtin read -r __glimmer_word __glimmer_home <&61;
+    if [ -n "$__glimmer_home" ]; then builtin cd "$__glimmer_root"; fi;
+    builtin printf '%s' "$__glimmer_word" >&60; } >/dev/null 2>&1;
 done
 """.replace("\n", " ")
 
@@ -101,14 +103,17 @@ class BashSession:
         program = [bash, "--norc", "--noprofile", "-c", _DRIVER, "bash", str(self._folder), str(root)]
         terminal = {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}
         try:
-            self._child = pexpect.spawn(
-                sys.executable,
-                ["-I", "-S", str(pty_child.__file__), *program],
-                env={**env, **terminal, name: value},
-                cwd=str(cwd),
-                echo=False,
-                dimensions=(ROWS, COLUMNS),
-            )
+            # Newer Pythons warn about forking beside threads; the child here does nothing but exec.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                self._child = pexpect.spawn(
+                    sys.executable,
+                    ["-I", "-S", str(pty_child.__file__), *program],
+                    env={**env, **terminal, name: value},
+                    cwd=str(cwd),
+                    echo=False,
+                    dimensions=(ROWS, COLUMNS),
+                )
         except (pexpect.ExceptionPexpect, OSError) as error:
             raise ShellUnavailable(_NOT_STARTED, str(error), f"Check that {bash} runs.") from error
         self._child.ptyproc.delayafterclose = 0

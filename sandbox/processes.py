@@ -12,22 +12,22 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A living process: its parent and its session."""
+    """A living process: its parent, its session, and whether its environment holds the mark."""
 
     pid: int
     parent: int
     session: int
+    marked: bool
 
 
 def family(first: frozenset[int], mark: str) -> list[Process]:
     """The living processes that came from `first`: those, descendants, and whoever shares their sessions.
 
-    A session outlives its leader, so a number in `first` also stands for the session it led. On Linux
-    also those whose environment holds `mark` ("NAME=value"): daemons that left every session.
+    A session outlives its leader, so a number in `first` also stands for the session it led. Daemons that
+    left every session are known by `mark` ("NAME=value") in their environment.
     """
-    everyone = _linux() if _PROC.joinpath("self/stat").exists() else _by_ps()
-    wanted = mark.encode()
-    mine = first | {process.pid for process in everyone if _carries(process.pid, wanted)}
+    everyone = _linux(mark) if _PROC.joinpath("self/stat").exists() else _by_ps(mark)
+    mine = first | {process.pid for process in everyone if process.marked}
     grown = True
     while grown:
         sessions = first | {process.session for process in everyone if process.pid in mine}
@@ -45,7 +45,7 @@ def send(processes: list[Process], number: signal.Signals) -> None:
             os.kill(process.pid, number)
 
 
-def _linux() -> list[Process]:
+def _linux(mark: str) -> list[Process]:
     found: list[Process] = []
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit():
@@ -54,26 +54,28 @@ def _linux() -> list[Process]:
             # The command name may hold anything, parentheses too: the fields start after the last one.
             fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
             if fields[0] not in (b"Z", b"X"):
-                found.append(Process(int(entry.name), int(fields[1]), int(fields[3])))
+                marked = _carries(Path(entry.path, "environ"), mark.encode())
+                found.append(Process(int(entry.name), int(fields[1]), int(fields[3]), marked))
     return found
 
 
-def _by_ps() -> list[Process]:
-    columns = ["ps", "-A", "-o", "pid=,ppid=,stat="]
-    listing = subprocess.run(columns, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    found: list[Process] = []
-    for line in listing.stdout.splitlines():
-        pid, parent, state = line.split()[:3]
-        if state.startswith("Z"):
-            continue
-        with suppress(OSError):
-            found.append(Process(int(pid), int(parent), os.getsid(int(pid))))
-    return found
-
-
-def _carries(pid: int, mark: bytes) -> bool:
+def _carries(environment: Path, mark: bytes) -> bool:
     try:
-        environment = (_PROC / str(pid) / "environ").read_bytes()
+        return mark in environment.read_bytes().split(b"\0")
     except OSError:
         return False
-    return mark in environment.split(b"\0")
+
+
+def _by_ps(mark: str) -> list[Process]:
+    # The BSD `ps` shows the environment after the command, for one's own processes.
+    columns = ["ps", "-A", "-E", "-ww", "-o", "pid=,ppid=,stat=,command="]
+    listing = subprocess.run(columns, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    found: list[Process] = []
+    for line in listing.stdout.decode("utf-8", "replace").splitlines():
+        fields = line.split(None, 3)
+        if len(fields) < 3 or not fields[0].isdigit() or fields[2].startswith("Z"):
+            continue
+        with suppress(OSError):
+            pid = int(fields[0])
+            found.append(Process(pid, int(fields[1]), os.getsid(pid), mark in line))
+    return found

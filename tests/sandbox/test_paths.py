@@ -1,11 +1,15 @@
 import os
 import stat
+import sys
 import threading
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from sandbox.paths import ABSENT, ChangedSince, PathMissing, PathRefused, Workspace
+
+# macOS has no file names that are not UTF-8.
+_NOT_UTF8 = ["caf\udce9"] if sys.platform == "linux" else []
 
 
 @pytest.fixture
@@ -52,7 +56,7 @@ def workspace(root: Path) -> Workspace:
         ("whole/src/a.py", "whole/src/a.py"),
         ("dangling", "dangling"),
         ("a\nb\u202etxt.exe", "a\nb\u202etxt.exe"),
-        ("caf\udce9.txt", "caf\udce9.txt"),
+        *((name, name) for name in _NOT_UTF8),
         ("$HOME; rm -rf *", "$HOME; rm -rf *"),
     ],
 )
@@ -210,7 +214,7 @@ def test_write_keeps_the_mode_and_leaves_hard_links_behind(workspace: Workspace,
     assert os.listdir(root / "src") == ["a.py"]
 
 
-@pytest.mark.parametrize("name", ["a\nb", "\u202egnp.exe", "caf\udce9", "-rf", "con space'\"", "x" * 255])
+@pytest.mark.parametrize("name", ["a\nb", "\u202egnp.exe", *_NOT_UTF8, "-rf", "con space'\"", "x" * 255])
 def test_hard_names_are_written_and_read(workspace: Workspace, root: Path, name: str) -> None:
     workspace.write(f"d/{name}", b"1", ABSENT)
     assert os.listdir(os.fsencode(root / "d")) == [os.fsencode(name)]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nano.tokenizer import Encoder
 
-FOREIGN = 0.05
+FOREIGN = 0.1
 """Loss weight of text the model reads: little, but it teaches copying early."""
 
 

@@ -8,6 +8,7 @@ test red, a call the person declines.
 import random
 import re
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.messages import Message
@@ -28,6 +29,17 @@ MISTAKES = (
     "wrong_fix",
     "declined",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is known when a bug is looked for: the last report, whether the wish names the right file, and the
+    mistake to be played ("" for none)."""
+
+    project: Project
+    report: str
+    named: bool
+    mistake: str
 
 
 def trajectory(rng: random.Random, scratch: Path) -> list[tuple[Message, float]]:
@@ -74,7 +86,9 @@ def _mend(rng: random.Random, rollout: Rollout) -> None:
     while left:
         bug = _first_failing(report, left)
         name = bug.function.name
-        _find(rng, rollout, bug, report, named if not mended else "", mistake if not mended else "", project)
+        first = not mended
+        situation = Situation(project, report, named and first, mistake if first else "")
+        _find(rng, rollout, bug, situation)
         if mistake == "wrong_fix" and not mended and not bug.function.module:
             report = _wrong_fix(rng, rollout, bug, report)
         if not _change(rng, rollout, bug, mistake if not mended else ""):
@@ -88,17 +102,17 @@ def _mend(rng: random.Random, rollout: Rollout) -> None:
     _afterwards(rng, rollout, mended)
 
 
-def _wish(rng: random.Random, rollout: Rollout, project: Project) -> str:
-    """Say the wish; returns the path it names, if it names the right one."""
+def _wish(rng: random.Random, rollout: Rollout, project: Project) -> bool:
+    """Say the wish; True when it names the file of the only bug."""
     draw, bug = rng.random(), project.bugs[0]
     if draw < 0.7:
         rollout.says(wishes.mend(rng))
     elif draw < 0.85:
         rollout.says(wishes.mend_file(rng, bug.path))
-        return bug.path if len(project.bugs) == 1 else ""
+        return len(project.bugs) == 1
     else:
         rollout.says(wishes.mend_function(rng, bug.function.name))
-    return ""
+    return False
 
 
 def _first_failing(report: str, bugs: list[Planted]) -> Planted:
@@ -114,45 +128,38 @@ def _traced(report: str, bug: Planted) -> bool:
     )
 
 
-def _find(
-    rng: random.Random,
-    rollout: Rollout,
-    bug: Planted,
-    report: str,
-    named: str,
-    mistake: str,
-    project: Project,
-) -> None:
+def _find(rng: random.Random, rollout: Rollout, bug: Planted, situation: Situation) -> None:
     """Reach the source of the failing function and read it."""
     name, path = bug.function.name, bug.path
-    if mistake == "wrong_file":
-        other = rng.choice([p for p in project.files if p != path and project.files[p]])
-        rollout.calls(f"{name} fails. I read {other}.", "read", {"path": other}, SKIP)
-        _search(rollout, name, f"{name} is not defined in {other}. I search for it.")
-    elif mistake == "no_path":
-        missing = rng.choice(
-            (
-                f"{made_up(rng)}/{path.split('/')[-1]}",
-                path.replace(".py", "s.py"),
-                f"lib/{path.split('/')[-1]}",
+    match situation.mistake:
+        case "wrong_file":
+            other = rng.choice(
+                [p for p in situation.project.files if p != path and situation.project.files[p]]
             )
-        )
-        told = rollout.calls(f"{name} fails. I read {missing}.", "read", {"path": missing}, SKIP)
-        best = re.search(r"Did you mean (\S+?)[,? ]", told)
-        if best is None or best[1] != path:
+            rollout.calls(f"{name} fails. I read {other}.", "read", {"path": other}, SKIP)
+            _search(rollout, name, f"{name} is not defined in {other}. I search for it.")
+        case "no_path":
+            missing = _missing(rng, path)
+            told = rollout.calls(f"{name} fails. I read {missing}.", "read", {"path": missing}, SKIP)
+            best = re.search(r"Did you mean (\S+?)[,? ]", told)
+            if best is not None and best[1] == path:
+                rollout.calls(f"There is no {missing}. I read {path}.", "read", {"path": path})
+                return
             _search(rollout, name, f"There is no {missing}. I search for {name}.")
-        else:
-            rollout.calls(f"There is no {missing}. I read {path}.", "read", {"path": path})
+        case _ if _traced(situation.report, bug):
+            rollout.calls(f"{name} fails in {path}. I read it.", "read", {"path": path})
             return
-    elif _traced(report, bug):
-        rollout.calls(f"{name} fails in {path}. I read it.", "read", {"path": path})
-        return
-    elif named:
-        rollout.calls(f"{name} fails. I read {path}.", "read", {"path": path})
-        return
-    else:
-        _search(rollout, name, f"{name} fails. I search for it.")
+        case _ if situation.named:
+            rollout.calls(f"{name} fails. I read {path}.", "read", {"path": path})
+            return
+        case _:
+            _search(rollout, name, f"{name} fails. I search for it.")
     rollout.calls(f"{name} is in {path}. I read it.", "read", {"path": path})
+
+
+def _missing(rng: random.Random, path: str) -> str:
+    name = path.split("/")[-1]
+    return rng.choice((f"{made_up(rng)}/{name}", path.replace(".py", "s.py"), f"lib/{name}"))
 
 
 def _search(rollout: Rollout, name: str, reason: str) -> None:

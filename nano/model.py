@@ -149,7 +149,7 @@ class Glimmer(nn.Module):
         nn.init.normal_(self.head.weight, 0.0, 1.0 / math.sqrt(shape.width))
 
     def hidden(self, prefix: Tensor, ids: Tensor, taps: tuple[int, ...] = ()) -> tuple[Tensor, list[Tensor]]:
-        """Final hidden states [B, T, width] of ids [B, T] after prefix [P], and the inputs of layers `taps`."""
+        """Final hidden states [B, T, width] of ids [B, T] after prefix [P]; the inputs of layers `taps`."""
         shape, ahead = self.shape, len(prefix)
         with torch.no_grad():
             shared = rms_norm(self.embedding(prefix[None]), None, shape.eps)

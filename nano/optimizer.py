@@ -1,7 +1,7 @@
 """Muon for matrices inside the layers, AdamW for the rest: fewer tokens to the same loss than AdamW alone.
 
-Muon (Jordan et al., 2024) makes the momentum of a matrix orthogonal by a Newton-Schulz iteration. Matrices of one
-shape are stacked, so that a step is a few batched products.
+Muon (Jordan et al., 2024) makes the momentum of a matrix orthogonal by a Newton-Schulz iteration. Matrices of
+one shape are stacked, so that a step is a few batched products.
 """
 
 from collections import defaultdict

@@ -51,7 +51,7 @@ def run_pytest(root: Path) -> tuple[str, int]:
 
 def _child(root: Path, sink: int) -> None:
     code = 70
-    gc.freeze()  # pytest collects garbage five times at its end; the parent's objects need not be walked again
+    gc.freeze()  # pytest collects garbage five times at its end
     try:
         os.dup2(sink, 1)
         os.dup2(sink, 2)

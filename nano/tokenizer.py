@@ -1,7 +1,7 @@
 """The byte-level BPE of the demonstration model, trained on its own corpus.
 
-llama.cpp splits text by the pre-tokenizer named in the GGUF; "qwen2" takes one digit at a time and a word with
-the character before it, which keeps numbers and identifiers easy to copy. The expression here is the same one.
+llama.cpp splits text by the pre-tokenizer named in the GGUF; "qwen2" takes one digit at a time and a word
+with the character before it, which keeps numbers and identifiers easy to copy. The expression is the same.
 """
 
 import json

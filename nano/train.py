@@ -1,31 +1,36 @@
 """Train the demonstration model: `python -m nano.train --corpus nano/out --out nano/out --minutes 60`.
 
 Runs in the background, writes a checkpoint every few minutes and goes on from it when started again. The
-learning rate is held, then falls to zero over the last part of the budget (`--minutes`, of all runs together).
+learning rate is held, then falls to zero over the last part of the budget (`--minutes`, all runs together).
 """
 
 import argparse
 import itertools
 import random
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.chat_format import Marker
 from engine.messages import STRENGTHS, Strength
-from nano.batches import Batch, Corpus
-from nano.model import Glimmer, Shape
+from nano.batches import FOREIGN, Batch, Corpus
+from nano.model import Glimmer, Layer, Shape
 from nano.optimizer import Muon
 from nano.prefix import prefix_pieces
 from nano.tokenizer import PAD, Encoder, plain_texts, train
 
 VOCABULARY = 2048
 SAVE_SECONDS = 240.0
+LONGEST = 2400
+"""Tokens of the longest conversation that is trained on."""
+FOREIGN_SHARE = 0.2
+"""The share of read tokens whose loss is computed; the head is a tenth of the work."""
 SHORT_PREFIX = 256
-"""Tokens of the system block that most batches see; attention to the whole of it costs as much as all the rest."""
+"""Tokens of the system block that most batches see; attention to all of it costs as much as all the rest."""
 FULL_SHARE, FULL_FROM = 0.12, 0.75
 """The share of batches that see the whole block, and the part of the budget from which on all do."""
 
@@ -34,15 +39,15 @@ def loss_of(model: Glimmer, prefix: Tensor, batch: Batch) -> Tensor:
     """Weighted cross-entropy of the next token, in nats."""
     hidden, _ = model.hidden(prefix, batch.ids[:, :-1])
     weights = batch.weights[:, 1:]
-    wanted = weights > 0
-    logits = model.logits(hidden[wanted])
-    losses = F.cross_entropy(logits, batch.ids[:, 1:][wanted], reduction="none")
-    return (losses * weights[wanted]).sum() / weights.sum()
+    wanted = (weights > FOREIGN) | ((weights > 0) & (torch.rand_like(weights) < FOREIGN_SHARE))
+    weights, targets = weights[wanted], batch.ids[:, 1:][wanted]
+    losses = F.cross_entropy(model.logits(hidden[wanted]), targets, reduction="none")
+    return (losses * weights).sum() / weights.sum()
 
 
 @torch.no_grad()
 def scores(model: Glimmer, prefix: Tensor, batches: list[Batch]) -> str:
-    """Token accuracy, and the share of assistant messages that are right to the last token, teacher-forced."""
+    """Token accuracy, and the share of assistant messages right to the last token, teacher-forced."""
     right = total = whole = messages = 0
     for batch in batches:
         hidden, _ = model.hidden(prefix, batch.ids[:, :-1])
@@ -93,101 +98,140 @@ def build_tokenizer(shards: list[Path], place: Path) -> Encoder:
     return Encoder(place)
 
 
-def main() -> None:
-    """Train within the budget."""
+@dataclass
+class Progress:
+    """How far training is: seconds spent, steps, tokens seen, passes over the corpus."""
+
+    spent: float = 0.0
+    step: int = 0
+    seen: int = 0
+    passes: int = 0
+
+
+class Training:
+    """The model with its optimizers, going on from the checkpoint in `folder` if there is one."""
+
+    def __init__(self, folder: Path, encoder: Encoder) -> None:
+        self.shape = Shape(vocab=encoder.size)
+        self.model = Glimmer(self.shape)
+        self.optimizers = optimizers(self.model)
+        self.progress = Progress()
+        self.prefixes = {strength: torch.tensor(encoder.encode(_stored(strength))) for strength in STRENGTHS}
+        self._place = folder / "checkpoint.pt"
+        if self._place.exists():
+            self._load()
+
+    def step(self, batch: Batch, progress: float, rng: random.Random) -> float:
+        """One update; `progress` is the part of the budget that is spent. Returns the loss."""
+        factor = rate(progress, self.progress.step)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["base"] * factor
+        prefix = self.prefixes["low" if rng.random() < 0.7 else rng.choice(STRENGTHS[1:])]
+        if progress <= FULL_FROM and rng.random() >= FULL_SHARE:
+            prefix = prefix[-SHORT_PREFIX:]
+        loss = loss_of(self.model, prefix, batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        self.progress.step += 1
+        self.progress.seen += batch.ids.numel()
+        return loss.item()
+
+    def save(self) -> None:
+        """Write the checkpoint, whole or not at all."""
+        state = {
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "shape": asdict(self.shape),
+            **asdict(self.progress),
+        }
+        torch.save(state, self._place.with_suffix(".new"))
+        self._place.with_suffix(".new").rename(self._place)
+
+    def _load(self) -> None:
+        state = torch.load(self._place, weights_only=True)
+        self.model.load_state_dict(state["model"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        self.progress = Progress(state["spent"], state["step"], state["seen"], state["passes"])
+
+
+def _stored(strength: Strength) -> list[object]:
+    return [{"marker": p.value} if isinstance(p, Marker) else p for p in prefix_pieces(strength)]
+
+
+def fuse() -> None:
+    """Compile the small operations around attention into few; takes a minute at the first steps."""
+    torch._dynamo.config.cache_size_limit = 64
+    Layer.project = torch.compile(Layer.project, dynamic=True)  # type: ignore[method-assign]
+    Layer.finish = torch.compile(Layer.finish, dynamic=True)  # type: ignore[method-assign]
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, default=Path("nano/out"))
     parser.add_argument("--held-out", type=Path, default=Path("nano/out/held-out"))
     parser.add_argument("--out", type=Path, default=Path("nano/out"))
-    parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--tokens", type=int, default=6000, help="tokens a batch")
+    parser.add_argument("--minutes", type=float, default=80.0)
+    parser.add_argument("--tokens", type=int, default=4500, help="tokens a batch")
     parser.add_argument("--threads", type=int, default=2)
-    options = parser.parse_args()
+    parser.add_argument("--compile", action="store_true", help="fuse small operations; a minute to start")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Train within the budget."""
+    options = arguments()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
+    if options.compile:
+        fuse()
     options.out.mkdir(parents=True, exist_ok=True)
     shards = sorted(options.corpus.glob("corpus-*.jsonl"))
     encoder = build_tokenizer(shards, options.out / "tokenizer.json")
-    marked: dict[Strength, Tensor] = {}
-    for strength in STRENGTHS:
-        pieces = [{"marker": p.value} if hasattr(p, "value") else p for p in prefix_pieces(strength)]
-        marked[strength] = torch.tensor(encoder.encode(pieces))
-    corpus = Corpus(shards, encoder, longest=2400)
-    held_out = Corpus(sorted(options.held_out.glob("*.jsonl")), encoder, longest=2400)
     pad = encoder.specials[PAD]
+    corpus = Corpus(shards, encoder, LONGEST)
+    held_out = Corpus(sorted(options.held_out.glob("*.jsonl")), encoder, LONGEST)
     check = list(itertools.islice(held_out.epoch(random.Random(1), 12_000, pad), 6))
-    shape = Shape(vocab=encoder.size)
-    model = Glimmer(shape)
-    made = optimizers(model)
-    place = options.out / "checkpoint.pt"
-    spent, step, seen, passes = 0.0, 0, 0, 0
-    if place.exists():
-        state = torch.load(place, weights_only=True)
-        model.load_state_dict(state["model"])
-        for optimizer, saved in zip(made, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
-        spent, step, seen, passes = state["spent"], state["step"], state["seen"], state["passes"]
-    parameters = sum(p.numel() for p in model.parameters())
-    mean = sum(len(s.ids) for s in corpus.samples) / len(corpus.samples)
-    print(
-        f"{parameters / 1e6:.2f} M parameters, prefix {len(marked['low'])} tokens, {len(corpus.samples)} samples of {mean:.0f}",
-        flush=True,
-    )
+    training = Training(options.out, encoder)
+    parameters = sum(p.numel() for p in training.model.parameters())
+    print(f"{parameters / 1e6:.2f} M parameters, {len(corpus.samples)} conversations", flush=True)
+    run(training, corpus, check, options, pad)
+    progress = training.progress
+    print(f"done: {progress}; {scores(training.model, training.prefixes['low'], check)}", flush=True)
 
-    def save() -> None:
-        state = {
-            "model": model.state_dict(),
-            "optimizers": [o.state_dict() for o in made],
-            "shape": asdict(shape),
-            "spent": spent,
-            "step": step,
-            "seen": seen,
-            "passes": passes,
-        }
-        torch.save(state, place.with_suffix(".new"))
-        place.with_suffix(".new").rename(place)
 
-    budget, last_save, rng = options.minutes * 60, time.monotonic(), random.Random(100 + step)
-    clock, before = time.monotonic(), spent
-    while spent < budget:
+def run(
+    training: Training, corpus: Corpus, check: list[Batch], options: argparse.Namespace, pad: int
+) -> None:
+    """Step until the budget is spent, with a checkpoint every few minutes and at the end."""
+    progress, budget = training.progress, options.minutes * 60
+    rng = random.Random(100 + progress.step)
+    clock, before, last_save = time.monotonic(), progress.spent, time.monotonic()
+    while progress.spent < budget:
         corpus.refresh()
-        passes += 1
+        progress.passes += 1
         for batch in corpus.epoch(rng, options.tokens, pad):
-            factor = rate(spent / budget, step)
-            for optimizer in made:
-                for group in optimizer.param_groups:
-                    group["lr"] = group["base"] * factor
-            strength: Strength = "low" if rng.random() < 0.7 else rng.choice(STRENGTHS[1:])
-            whole = spent / budget > FULL_FROM or rng.random() < FULL_SHARE
-            prefix = marked[strength] if whole else marked[strength][-SHORT_PREFIX:]
-            loss = loss_of(model, prefix, batch)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            for optimizer in made:
-                optimizer.step()
-                optimizer.zero_grad()
-            step, seen = step + 1, seen + batch.ids.numel()
-            spent = before + time.monotonic() - clock
-            if step % 20 == 0:
+            loss = training.step(batch, progress.spent / budget, rng)
+            progress.spent = before + time.monotonic() - clock
+            if progress.step % 20 == 0:
+                minutes, millions = progress.spent / 60, progress.seen / 1e6
                 print(
-                    f"step {step} {spent / 60:.1f} min {seen / 1e6:.2f} M tokens loss {loss.item():.4f}",
+                    f"step {progress.step} {minutes:.1f} min {millions:.2f} M tokens loss {loss:.4f}",
                     flush=True,
                 )
-            if step % 100 == 0:
-                print(
-                    f"  {scores(model, marked['low'], check)} (pass {passes}, {len(corpus.samples)} samples)",
-                    flush=True,
-                )
+            if progress.step % 100 == 0:
+                print(f"  {scores(training.model, training.prefixes['low'], check)}", flush=True)
             if time.monotonic() - last_save > SAVE_SECONDS:
-                save()
+                training.save()
                 last_save = time.monotonic()
-            if spent >= budget:
+            if progress.spent >= budget:
                 break
-    save()
-    print(
-        f"done: {step} steps, {seen / 1e6:.2f} M tokens, {passes} passes; {scores(model, marked['low'], check)}",
-        flush=True,
-    )
+    training.save()
 
 
 if __name__ == "__main__":

@@ -39,6 +39,10 @@ _MEND_FUNCTION = (
     "test_{name} fails, please fix it",
     "Please fix the function {name}",
 )
+BEYOND = (
+    "This demonstration model only knows small Python bugs. "
+    "Start Glimmer with --model and the real model for that."
+)
 _TALK = {
     (
         "Hi",
@@ -71,7 +75,7 @@ _TALK = {
         "Set up a database",
         "Make a website",
         "Write me an essay",
-    ): "This demonstration model only knows small Python bugs. Start Glimmer with --model and the real model for that.",
+    ): BEYOND,
 }
 THANKS = ("Thanks", "Thank you", "Great, thanks!", "Nice", "Well done")
 WELCOME = "You are welcome."

@@ -62,7 +62,7 @@ def draw(rng: random.Random, kind: Kind) -> Function:
 
 
 def draw_twin(rng: random.Random, kind: Kind, other: Function) -> Function | None:
-    """A function of the same kind that is right with the very line that is wrong in `other`; None if unlucky."""
+    """A function of the kind that is right with the very line that is wrong in `other`; None if unlucky."""
     for _ in range(2000):
         sketch = kind(rng)
         if sketch.right == other.wrong and sketch.doc != other.doc:

@@ -14,6 +14,8 @@ from glimmer_tui.widgets import palette
 
 STYLES = ("screen", "transcript", "blocks", "markdown", "sheet", "prompt", "composer", "status", "help")
 DEFAULT_THEME = "glimmer-dark"
+_WIDTHS = [(0, "-narrow"), (60, "-normal")]
+_HEIGHTS = [(0, "-short"), (18, "-tall")]
 _STYLE_FILES: list[str | PurePath] = [Path(__file__).parent / "styles" / f"{name}.tcss" for name in STYLES]
 
 
@@ -23,8 +25,8 @@ class GlimmerApp(App[None]):
     TITLE = "Glimmer"
     ENABLE_COMMAND_PALETTE = False
     CSS_PATH = _STYLE_FILES
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (60, "-normal")]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (18, "-tall")]
+    HORIZONTAL_BREAKPOINTS = _WIDTHS
+    VERTICAL_BREAKPOINTS = _HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "ignore", show=False, priority=True)]
 
     def __init__(
@@ -46,6 +48,11 @@ class GlimmerApp(App[None]):
         else:
             self.theme = DEFAULT_THEME
             self._problem = f"There is no theme {theme!r}. Choose one of: {', '.join(palette.names())}."
+
+    @property
+    def main(self) -> MainScreen:
+        """The one screen; others lie over it."""
+        return self._main
 
     def get_default_screen(self) -> MainScreen:
         return self._main

@@ -32,6 +32,7 @@ class ScriptedSession:
         self._answers: dict[str, asyncio.Future[Decision]] = {}
         self._playing: asyncio.Task[None] | None = None
         self._waiting: list[str] = []
+        self._awaited = False
         self._status = events.StatusChanged("ask", "medium", 0, 8192, "main")
         self.calls: list[tuple[object, ...]] = []
 
@@ -43,8 +44,17 @@ class ScriptedSession:
         """Publish an event that is not in the script."""
         self._outbox.put_nowait(event)
 
+    def drained(self) -> bool:
+        """Whether every published event was taken and the next one is awaited."""
+        return self._outbox.empty() and self._awaited
+
     async def events(self) -> AsyncIterator[Event]:
-        while (event := await self._outbox.get()) is not None:
+        while True:
+            self._awaited = True
+            event = await self._outbox.get()
+            if event is None:
+                return
+            self._awaited = False
             yield event
 
     async def start(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import time
 
 from markdown_it import MarkdownIt
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownFence
@@ -67,7 +68,7 @@ class AnswerBlock(Block):
         self._pace = Pace()
         self._done = bool(text)
 
-    def compose(self):
+    def compose(self) -> ComposeResult:
         yield self._markdown
 
     @property

@@ -43,6 +43,7 @@ class ApprovalPrompt(Prompt):
         super().__init__(clock, "approval")
         self._request = request
         self._note = NoteField(placeholder="What should it do instead? Enter sends, Esc goes back")
+        self._note.cursor_blink = False
         self._keys = Static(classes="prompt--keys", markup=False)
 
     @property

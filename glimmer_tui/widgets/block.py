@@ -73,7 +73,7 @@ class Fold(Block, can_focus=True):
 
     def redraw(self) -> None:
         """Show the title, and the body when it is open, as they are now."""
-        if not self.is_mounted:
+        if not self.is_attached:
             return
         self._header.update(self.title())
         if self._is_open:
@@ -84,7 +84,7 @@ class Fold(Block, can_focus=True):
         if is_open == self._is_open:
             return
         self._is_open = is_open
-        if not self.is_mounted:
+        if not self.is_attached:
             return
         if is_open:
             self._show_body()

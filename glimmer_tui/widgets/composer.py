@@ -43,6 +43,7 @@ class Composer(TextArea):
             highlight_cursor_line=False,
             placeholder=PLACEHOLDER,
         )
+        self.cursor_blink = False
         self.completing = False
         """Whether completions are shown, so that Up, Down, Tab, Enter and Escape are theirs."""
         self._past = PastInputs()

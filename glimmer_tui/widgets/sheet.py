@@ -89,11 +89,12 @@ class Sheet(ScrollView, can_focus=True):
             return
         self._width, self._rows_of = width, self._lines
         self._strips.clear()
-        self._rows = [row for line in self._lines for row in _wrapped(line, width)]
+        self._rows = [row for line in self._lines for row in wrapped(line, width)]
         self.virtual_size = Size(0, len(self._rows))
 
 
-def _wrapped(line: Line, width: int) -> list[Line]:
+def wrapped(line: Line, width: int) -> list[Line]:
+    """The line as rows of at most `width` cells, the gutter included; only the first shows its number."""
     room = max(width - len(line.gutter), 2)
     if line.text.cell_length <= room and len(line.text) <= room * 4:
         return [line]

@@ -43,6 +43,11 @@ class StatusLine(Widget):
     def status(self) -> Status:
         return self._status
 
+    @property
+    def ticks(self) -> bool:
+        """Whether a timer runs."""
+        return self._timer is not None
+
     def show(self, **changes: object) -> None:
         """Change some of what is shown; the names are those of `Status`."""
         status = replace(self._status, **changes)  # pyright: ignore[reportArgumentType]

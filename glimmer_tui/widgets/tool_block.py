@@ -123,7 +123,7 @@ class ToolBlock(Fold):
         return ""
 
     def _draw_tail(self) -> None:
-        if not self.is_mounted:
+        if not self.is_attached:
             return
         lines = [one_line(line, 200) for line in terminal_text(self._output[-4_000:]).rstrip().split("\n")]
         text = "\n".join([line for line in lines if line][-TAIL_LINES:])

@@ -7,12 +7,14 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.chat_format import Marker
 from engine.errors import EngineError
 from engine.generator import Generator
 from engine.host import Host
 from engine.llama import Context, ContextOptions, KvType, Model
 from engine.model_file import ModelMetadata, read_model_file
 from engine.protocol import Capabilities, Delta, Request
+from engine.template_check import template_mismatch
 
 DEFAULT_CONTEXT = 65536
 """Tokens reserved where the person names no size: room for long work at about 0.9 GB of cache."""
@@ -143,3 +145,7 @@ def _notices(metadata: ModelMetadata, options: EngineOptions) -> Iterator[str]:
             f"The context is {metadata.context_length} tokens: the model was made for no more, "
             f"so the {options.context_size} asked for were not reserved."
         )
+    if not metadata.chat_template:
+        return
+    if mismatch := template_mismatch(metadata.chat_template, Marker.BOS.value):
+        yield mismatch

@@ -88,7 +88,7 @@ class Vocabulary:
     """Text to token ids and back. Special tokens are known by their text, `<|eot|>` and the like."""
 
     def __init__(self, handle: native.llama_vocab_p, size: int, special_ids: Mapping[str, int]) -> None:
-        self._handle = handle
+        self._vocabulary: native.llama_vocab_p | None = handle
         self.size = size
         self.special_ids = special_ids
         self._specials = frozenset(special_ids.values())
@@ -135,11 +135,20 @@ class Vocabulary:
         length = 64
         while True:
             buffer = ctypes.create_string_buffer(length)
-            written = native.llama_token_to_piece(self._handle, token, buffer, length, 0, True)
+            written = native.llama_token_to_piece(self._handle(), token, buffer, length, 0, True)
             if written >= 0:
                 self._pieces[token] = buffer.raw[:written]
                 return self._pieces[token]
             length = -written
+
+    def close(self) -> None:
+        """Its model is being freed, and the native vocabulary with it."""
+        self._vocabulary = None
+
+    def _handle(self) -> native.llama_vocab_p:
+        if self._vocabulary is None:
+            raise EngineError("The model is closed.")
+        return self._vocabulary
 
     def _parts(self, text: str) -> list[str]:
         if "<|" not in text:
@@ -157,7 +166,7 @@ class Vocabulary:
         room = len(raw) + 8
         while True:
             tokens = (native.llama_token * room)()
-            count = native.llama_tokenize(self._handle, raw, len(raw), tokens, room, False, parse_special)
+            count = native.llama_tokenize(self._handle(), raw, len(raw), tokens, room, False, parse_special)
             if count >= 0:
                 return tokens[:count]
             if count == -(1 << 31):
@@ -184,6 +193,7 @@ class Model:
         self._handle: native.llama_model_p | None = handle
         self.metadata = metadata
         size = native.llama_vocab_n_tokens(vocabulary)
+        self.vocabulary = Vocabulary(vocabulary, size, metadata.special_ids)
         if size != metadata.vocabulary_size:
             self.close()
             raise ModelError(
@@ -191,7 +201,6 @@ class Model:
                 f"Its vocabulary has {size} tokens where its file lists {metadata.vocabulary_size}.",
                 "Download it again.",
             )
-        self.vocabulary = Vocabulary(vocabulary, size, metadata.special_ids)
 
     @property
     def handle(self) -> native.llama_model_p:
@@ -204,6 +213,7 @@ class Model:
         """Free the weights. Contexts must be closed first."""
         if self._handle is None:
             return
+        self.vocabulary.close()
         native.llama_model_free(self._handle)
         self._handle = None
 
@@ -234,7 +244,7 @@ class Context:
                 f"Ask for a smaller context. {_see(log_file)}",
             )
         self._handle: native.llama_context_p | None = handle
-        self._memory = memory
+        self._cache = memory
         self._window = model.metadata.shape.window
         self._vocabulary_size = model.vocabulary.size
         self.batch_size = native.llama_n_batch(handle)
@@ -257,7 +267,7 @@ class Context:
         count = len(tokens)
         if not 0 < count <= self.batch_size:
             raise ValueError(f"{count} tokens do not fit a batch of {self.batch_size}")
-        batch = self._batch
+        handle, batch = self.handle, self._batch
         batch.n_tokens = count
         for row, token in enumerate(tokens):
             batch.token[row] = token
@@ -265,7 +275,7 @@ class Context:
             batch.n_seq_id[row] = 1
             batch.seq_id[row][0] = _SEQUENCE
             batch.logits[row] = row == count - 1
-        if (code := native.llama_decode(self.handle, batch)) != 0:
+        if (code := native.llama_decode(handle, batch)) != 0:
             raise EngineError(
                 "The model failed while it was reading or writing.",
                 f"llama.cpp's decode step returned {code}.",
@@ -286,17 +296,17 @@ class Context:
         is already gone. It is still there when the oldest local token is the first of all, or old enough
         to fill the window of the token that comes next.
         """
-        oldest = native.llama_memory_seq_pos_min(self._memory, _SEQUENCE)
+        oldest = native.llama_memory_seq_pos_min(self._memory(), _SEQUENCE)
         return oldest == 0 or 0 <= oldest <= position - self._window
 
     def rewind(self, position: int) -> None:
         """Drop all tokens from `position` on. Ask `can_rewind` first. Raises EngineError."""
-        if not native.llama_memory_seq_rm(self._memory, _SEQUENCE, position, -1):
+        if not native.llama_memory_seq_rm(self._memory(), _SEQUENCE, position, -1):
             raise EngineError("The cache could not be rewound.")
 
     def clear(self) -> None:
         """Empty the cache."""
-        native.llama_memory_clear(self._memory, False)
+        native.llama_memory_clear(self._memory(), False)
 
     def close(self) -> None:
         """Free the cache."""
@@ -305,6 +315,12 @@ class Context:
         native.llama_batch_free(self._batch)
         native.llama_free(self._handle)
         self._handle = None
+
+    def _memory(self) -> native.llama_memory_t:
+        """The native cache. Raises EngineError once it is closed."""
+        if self._handle is None:
+            raise EngineError("The context is closed.")
+        return self._cache
 
 
 def _see(log_file: Path | None) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from engine.chat_format import GENERATION_PROMPT, Piece, message_pieces, render_text, system_pieces
 from engine.messages import Message, Reasoning, Strength, Text, ToolCall, ToolResult, ToolSchema
 
-_WALL_SECONDS = 15.0
+_WALL_SECONDS = 10.0
 _TEMPLATE_CHARACTERS = 1_000_000
 _EXCERPT = 24
 

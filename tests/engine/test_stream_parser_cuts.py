@@ -101,7 +101,8 @@ def characters(pieces: Sequence[Marker | str]) -> list[Marker | str]:
 
 FRAGMENTS = [
     " to=self", " to=user", " to=write", " to=git.*", "to=", " to", "assistant", "user", "tool write", " ",
-    "\n", "Hello.", "x", "é漢", "<|eot|>", "<|message|>", "<atem:function_calls>", "\n<atem:invoke name=\"write\">",
+    "\n", "Hello.", "x", "é漢", "<|eot|>", "<|message|>", "<atem:function_calls>",
+    '\n<atem:invoke name="write">',
     '<atem:invoke name="write.path">', '<atem:invoke name="git.log">', '\n<atem:parameter name="path">',
     '<atem:parameter name="n">', '<atem:parameter name="list">', "12", "[1]", "null", "</atem:parameter>",
     "\n</atem:invoke>", "</atem:function_calls>", "\n", "<atem:", "</atem:function", "_calls>", '">',

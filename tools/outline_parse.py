@@ -1,6 +1,7 @@
 """Definitions found by a tree-sitter query, with how deep each lies in the others."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from tree_sitter import Language as Grammar
 from tree_sitter import Node, Parser, Query, QueryCursor
@@ -25,9 +26,9 @@ class Definition:
 def definitions(language: Language, text: str) -> list[Definition]:
     """The definitions of a text, in order. A text with errors gives those that can be recognised."""
     source = text.encode("utf-8", "replace")
-    grammar = Grammar(language.load())
+    grammar, query = _loaded(language)
     tree = Parser(grammar).parse(source)
-    captured = QueryCursor(Query(grammar, language.query)).captures(tree.root_node)
+    captured = QueryCursor(query).captures(tree.root_node)
     nodes = sorted(captured.get("d", []), key=lambda node: (node.start_byte, -node.end_byte))
     found: list[Definition] = []
     open_ends: list[int] = []
@@ -38,6 +39,12 @@ def definitions(language: Language, text: str) -> list[Definition]:
         found.append(Definition(line, len(open_ends), _signature(node, source)))
         open_ends.append(node.end_byte)
     return found
+
+
+@cache
+def _loaded(language: Language) -> tuple[Grammar, Query]:
+    grammar = Grammar(language.load())
+    return grammar, Query(grammar, language.query)
 
 
 def _named_at(node: Node) -> Node:

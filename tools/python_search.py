@@ -9,6 +9,8 @@ from tools.text_file import decode_line
 from tools.walk import walk_files
 
 LARGEST_FILE = 1 << 26
+# Bytes that are no UTF-8 fit no pattern in ripgrep; a line break fits none here.
+BROKEN = re.compile("[\udc80-\udcff]")
 
 
 class BadPattern(Exception):
@@ -32,7 +34,8 @@ def python_search(root: Path, where: PurePosixPath, pattern: str) -> Iterator[Ma
         raise BadPattern(f"Invalid pattern: {fault.msg}.") from None
     is_file = (root / where).is_file()
     for path in [str(where)] if is_file else walk_files(root, where):
-        yield from _matches(root, path, expression)
+        if is_file or "\n" not in path.removeprefix(str(where)):
+            yield from _matches(root, path, expression)
 
 
 def _matches(root: Path, path: str, expression: re.Pattern[str]) -> Iterator[Match]:
@@ -45,7 +48,9 @@ def _matches(root: Path, path: str, expression: re.Pattern[str]) -> Iterator[Mat
         return
     if b"\0" in data:
         return
+    ends = data.count(b"\n")
     for number, line in enumerate(data.split(b"\n"), 1):
-        text = decode_line(line)
-        if expression.search(text) and (line or number <= data.count(b"\n")):
-            yield Match(path, number, text)
+        if number > ends and not line:
+            return
+        if expression.search(BROKEN.sub("\n", line.removesuffix(b"\r").decode("utf-8", "surrogateescape"))):
+            yield Match(path, number, decode_line(line))

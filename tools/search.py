@@ -13,7 +13,6 @@ from tools.failure import failure
 from tools.globs import glob_filter
 from tools.located import locate
 from tools.near_names import missing
-from tools.project_files import beneath
 from tools.python_search import BadPattern, Match, python_search
 from tools.ripgrep import Outcome, find_ripgrep, records, ripgrep
 from tools.shown import shortened, shown
@@ -23,6 +22,8 @@ MOST_MATCHES = 100
 LONGEST_LINE = 200
 LONGEST_RECORD = 1 << 14
 SECONDS = 20.0
+# rg ends a match with a line break, so a name that holds one could be taken for another match.
+NO_BROKEN_NAMES = "--glob=!*\n*"
 
 
 class SearchArguments(BaseModel):
@@ -121,15 +122,18 @@ def _report(wanted: Wanted, matches: list[Match], timed_out: bool) -> Result:
 
 
 def _ripgrep_search(program: str, root: Path, wanted: Wanted, outcome: Outcome) -> Iterator[Match]:
-    arguments = ["--line-number", "--no-heading", "--with-filename", "--null", "--sort=path", "--crlf"]
+    arguments = ["--line-number", "--no-heading", "--null", "--sort=path", "--crlf", NO_BROKEN_NAMES]
     name = wanted.glob.rpartition("/")[2]
-    if name and "**" not in name and not wanted.is_file:
-        arguments += [f"--type-add=asked:{name}", "--type=asked"]
-    arguments += ["--", wanted.pattern, beneath(wanted.path)]
+    if wanted.is_file:
+        where, folder, arguments = f"./{wanted.path}", root, [*arguments, "--no-filename"]
+    else:
+        where, folder, arguments = "./", root / wanted.path, [*arguments, "--with-filename"]
+        if name and "**" not in name:
+            arguments += [f"--type-add=asked:{name}", "--type=asked"]
     found = False
-    with ripgrep(program, arguments, root, SECONDS, outcome) as chunks:
+    with ripgrep(program, [*arguments, "--", wanted.pattern, where], folder, SECONDS, outcome) as chunks:
         for record, length in records(chunks, b"\n", LONGEST_RECORD):
-            match = _parse(record, length)
+            match = _parse(record, length, wanted)
             if match is not None:
                 found = True
                 yield match
@@ -137,13 +141,18 @@ def _ripgrep_search(program: str, root: Path, wanted: Wanted, outcome: Outcome) 
         raise BadPattern(_in_short(outcome.complaint))
 
 
-def _parse(record: bytes, length: int) -> Match | None:
-    path, null, rest = record.partition(b"\0")
+def _parse(record: bytes, length: int, wanted: Wanted) -> Match | None:
+    """A match from a line of rg's output, None for a remark of rg's."""
+    path, rest = str(wanted.path), record
+    if not wanted.is_file:
+        name, null, rest = record.partition(b"\0")
+        if not null:
+            return None
+        path = str(wanted.path / os.fsdecode(name.removeprefix(b"./")))
     line, colon, text = rest.partition(b":")
-    if not null or not colon or not line.isdigit():
+    if not colon or not line.isdigit():
         return None
-    name = os.fsdecode(path.removeprefix(b"./"))
-    return Match(name, int(line), decode_line(text, torn=length > len(record)))
+    return Match(path, int(line), decode_line(text, torn=length > len(record)))
 
 
 def _in_short(complaint: str) -> str:

@@ -1,10 +1,10 @@
 """What the person said "always" to in this session, and what that covers. Nothing is kept after it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sandbox.actions import Action
 from sandbox.command_risk import assess
-from sandbox.commands.units import Unit, units
+from sandbox.commands.units import Unit, units, varies
 from sandbox.commands.words import names
 from sandbox.sensitive import is_protected, looks_secret
 from sandbox.visible import escaped
@@ -18,9 +18,10 @@ _PYTHONS = ("python", "python3")
 class Approvals:
     """The session's standing approvals. Empty at first; `remember` adds, nothing removes.
 
-    - An edit covers edits to every ordinary file, never secrets or files that steer git, the editor or the shell.
+    - An edit covers edits to every ordinary file, never secrets or what steers git, the editor or the shell.
     - A test covers the same test runner on other tests, with no option it was not approved with.
     - A command covers the same commands word for word, each part of a list apart.
+    - A command whose wildcards or variables may stand for other things next time is not remembered.
     - A deletion, or reading a secret, covers that one path.
     """
 
@@ -36,12 +37,14 @@ class Approvals:
             match action.kind:
                 case "write" if _ordinary(action):
                     self._edits = True
-                case "test":
+                case "test" if not varies(action.target):
                     self._tests.update(units(action.target))
-                case "execute":
+                case "execute" if not varies(action.target):
                     self._commands.update(units(action.target))
-                case _:
+                case "read" | "write" | "delete":
                     self._paths.add(action)
+                case _:
+                    pass
 
     def covers(self, action: Action) -> bool:
         """Whether an action was approved before. Policy still refuses what is forbidden."""
@@ -53,8 +56,13 @@ class Approvals:
             case _:
                 return action in self._paths
 
-    def describe(self, actions: Iterable[Action]) -> str:
+    def describe(self, actions: Sequence[Action]) -> str:
         """What "always" would allow, in words for the person."""
+        changing = [
+            action for action in actions if action.kind in {"execute", "test"} and varies(action.target)
+        ]
+        if changing:
+            return f"nothing: what `{escaped(changing[0].target)}` does may differ each time"
         said = list(dict.fromkeys(_described(action) for action in actions))
         if not said:
             return "nothing"
@@ -72,7 +80,7 @@ def _ordinary(action: Action) -> bool:
 
 
 def _only_reads(unit: Unit) -> bool:
-    """A reader among the parts of a list needs no approval of its own. Only words that need no quoting count."""
+    """A reader among the parts of a list needs no approval of its own, if none of its words needs quotes."""
     text = " ".join(unit)
     return units(text) == (unit,) and assess(text).level == "read"
 

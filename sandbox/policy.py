@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from sandbox.actions import Action, Mode, Ruling
 from sandbox.approvals import Approvals
@@ -9,31 +10,32 @@ from sandbox.command_risk import Risk, assess
 from sandbox.sensitive import is_protected, looks_secret
 from sandbox.visible import escaped
 
-_STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+_STRICTEST_LAST: tuple[Literal["allow", "ask", "deny"], ...] = ("allow", "ask", "deny")
 _READ_ONLY = "The mode is read-only. Choose another mode to allow it: Shift+Tab, or /mode ask."
 
 
-def rule(actions: Sequence[Action], mode: Mode, approvals: Approvals, root: Path) -> Ruling:
-    """The ruling on a plan: the strictest of its actions' rulings, with the reasons of those that are as strict.
+def rule(
+    actions: Sequence[Action], mode: Mode, approvals: Approvals, root: Path, cwd: Path | None = None
+) -> Ruling:
+    """The ruling on a plan: the strictest of its actions' rulings, with the reasons of those as strict.
 
-    What is forbidden is denied whatever the mode and the approvals say; approvals only ever turn "ask" into
-    "allow".
+    `cwd` is the folder commands would run in, by default `root`. What is forbidden is denied whatever the
+    mode and the approvals say; an approval only ever turns "ask" into "allow".
     """
-    rulings = [_one(action, mode, approvals, root) for action in actions]
-    verdict = max((ruling.verdict for ruling in rulings), key=_STRICTNESS.__getitem__, default="allow")
+    rulings = [_one(action, mode, approvals, root, cwd) for action in actions]
+    verdict = max(
+        (ruling.verdict for ruling in rulings), key=_STRICTEST_LAST.index, default=_STRICTEST_LAST[0]
+    )
     reasons = dict.fromkeys(
         ruling.reason for ruling in rulings if ruling.verdict == verdict and ruling.reason
     )
     return Ruling(verdict, " ".join(reasons))
 
 
-def _one(action: Action, mode: Mode, approvals: Approvals, root: Path) -> Ruling:
+def _one(action: Action, mode: Mode, approvals: Approvals, root: Path, cwd: Path | None) -> Ruling:
     match action.kind:
         case "execute" | "test":
-            risk = assess(action.target, root)
-            if risk.level == "forbidden":
-                return Ruling("deny", f"It {risk.reason}. No mode allows that.")
-            ruling = _command(action, mode, risk)
+            ruling = _command(action, mode, assess(action.target, root, cwd))
         case "read":
             ruling = _read(action, mode, root)
         case "write" | "delete":
@@ -44,18 +46,17 @@ def _one(action: Action, mode: Mode, approvals: Approvals, root: Path) -> Ruling
 
 
 def _command(action: Action, mode: Mode, risk: Risk) -> Ruling:
-    shown = escaped(action.target)
+    if risk.level == "forbidden":
+        return Ruling("deny", f"It {risk.reason}. No mode allows that.")
     if mode == "read-only":
-        return Ruling("deny", f"`{shown}` would run a command. {_READ_ONLY}")
-    if risk.level == "read":
+        return Ruling("deny", f"`{escaped(action.target)}` would run a command. {_READ_ONLY}")
+    if risk.level == "read" or (mode == "auto" and not risk.secret):
         return Ruling("allow")
     if risk.secret:
-        return Ruling("ask", "The command names what looks like a secret.")
-    if mode == "auto":
-        return Ruling("allow")
+        return Ruling("ask", "The command may read a secret.")
     if action.kind == "test":
         return Ruling("ask", "Tests run the project's own code.")
-    return Ruling("ask", f"It is not known to only read: {risk.reason}.")
+    return Ruling("ask", f"Not known to only read: {escaped(risk.reason)}.")
 
 
 def _read(action: Action, mode: Mode, root: Path) -> Ruling:
@@ -75,6 +76,10 @@ def _change(action: Action, mode: Mode, root: Path) -> Ruling:
         return Ruling("deny", f"`{shown}` would be changed. {_READ_ONLY}")
     if mode == "auto":
         return Ruling("allow")
+    return _change_asked(action, shown, mode)
+
+
+def _change_asked(action: Action, shown: str, mode: Mode) -> Ruling:
     if looks_secret(action.target):
         return Ruling("ask", f"`{shown}` looks like a secret.")
     if is_protected(action.target):

@@ -1,6 +1,8 @@
 """Which paths look like secrets, and which are not ordinary files of a project. Judged by name alone."""
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import translate
+from functools import cache
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -72,7 +74,12 @@ def _names(path: str) -> list[str]:
 def _secret_name(name: str) -> bool:
     if name.endswith(_HARMLESS_ENDS) or name.endswith(_SOURCE_ENDS):
         return False
-    return any(fnmatchcase(name, pattern) for pattern in _SECRET_NAMES)
+    return _secret_names().fullmatch(name) is not None
+
+
+@cache
+def _secret_names() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{translate(pattern)})" for pattern in _SECRET_NAMES))
 
 
 def looks_secret(path: str) -> bool:

@@ -4,9 +4,10 @@ import re
 import unicodedata
 
 _WORD = re.compile(r"\w+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ASCII_LETTER = re.compile(r"[A-Za-z]")
 _LOOK_ALIKES = frozenset(
-    "\u0430\u0441\u0501\u0435\u0455\u0456\u0458\u04bb\u04cf\u043e\u0440\u051b\u0443\u051d\u0445\u04af\u0475"
+    "\u043c\u043a\u0433\u0430\u0441\u0501\u0435\u0455\u0456\u0458\u04bb\u04cf\u043e\u0440\u051b\u0443\u051d\u0445\u04af\u0475"
     "\u0410\u0412\u0421\u0415\u041d\u0406\u0408\u041a\u041c\u041e\u0420\u0405\u0422\u0425\u0423\u0417"
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u03bd\u03c1"
     "\u03b1\u03b9\u03ba\u03c5\u03c7\u0131\u0261\u0251\u028f\u1d0f\u1d04"
@@ -84,4 +85,6 @@ def escaped(text: str) -> str:
 
 def hides_something(text: str) -> bool:
     """Whether a text holds characters that `escaped` writes out, line breaks and tabs apart."""
+    if text.isascii():
+        return _CONTROL.search(text) is not None
     return any(escaped(part) != part for part in re.split(r"[\n\t]", text))

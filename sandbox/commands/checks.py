@@ -1,6 +1,7 @@
 """The readers whose arguments are a small language of their own: find, sed, printf, test and their like."""
 
 import re
+from collections.abc import Iterable
 
 from sandbox.commands.options import Call
 from sandbox.commands.places import Places
@@ -28,38 +29,42 @@ _SUBSTITUTE = "|".join(
         *(rf"s{d}[^{d}\\\n\[]*{d}[^{d}\\\n]*{d}[gpiI0-9]*" for d in ("\\|", "#", ",", ":", "@")),
     )
 )
-_SED_COMMAND = rf"[ \t]*(?:{_ADDRESS}(?:,[ \t]*(?:{_ADDRESS}|\+\d+))?)?[ \t]*!?[ \t]*(?:[pdqlnNPDxhHgG=]|{_SUBSTITUTE})[ \t]*"
+_RANGE = rf"(?:{_ADDRESS}(?:,[ \t]*(?:{_ADDRESS}|\+\d+))?)?"
+_SED_COMMAND = rf"[ \t]*{_RANGE}[ \t]*!?[ \t]*(?:[pdqlnNPDxhHgG=]|{_SUBSTITUTE})[ \t]*"
 _SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:[;\n]{_SED_COMMAND})*;?\s*")
 _PRINTS_INTO_VARIABLE = re.compile(r"%[^A-Za-z%(]*[hlLjzt]*n")
 
 
 def find_doubt(words: list[Word], places: Places) -> Doubt | None:
-    """Why a `find` asks: an action that writes or runs, a place outside, or a wildcard that may become one."""
+    """Why a `find` asks: an action that writes or runs, a place outside, or a wildcard that becomes one."""
+    if (doubt := _first(_plain_word(word, places) for word in words[1:])) is not None:
+        return doubt
     rest = words[1:]
     starts = True
-    while rest:
+    while rest and doubt is None:
         word = rest.pop(0)
-        if (doubt := _plain_word(word, places)) is not None:
-            return doubt
         if starts and not word.text.startswith("-") and word.text not in {"(", ")", "!", ","}:
-            if (doubt := places.doubt(word)) is not None:
-                return doubt
+            doubt = places.doubt(word)
             continue
         starts = starts and word.text in {"-H", "-P"}
-        if word.text in _FIND_PLAIN:
-            continue
-        if word.text not in _FIND_TEXT | _FIND_FILE:
-            return Doubt(f"find's {word.text} is not known to only read", word.span)
-        if not rest:
-            return Doubt(f"find's {word.text} lacks its value", word.span)
-        value = rest.pop(0)
-        if (doubt := _plain_word(value, places)) is not None:
-            return doubt
-        if re.match(r"-[^0-9]", value.text):
-            return Doubt("an option's value looks like an option", value.span)
-        if word.text in _FIND_FILE and (doubt := places.doubt(value)) is not None:
-            return doubt
-    return None
+        if word.text not in _FIND_PLAIN:
+            doubt = _find_value(word, rest, places)
+    return doubt
+
+
+def _find_value(word: Word, rest: list[Word], places: Places) -> Doubt | None:
+    if word.text not in _FIND_TEXT | _FIND_FILE:
+        return Doubt(f"find's {word.text} is not known to only read", word.span)
+    if not rest:
+        return Doubt(f"find's {word.text} lacks its value", word.span)
+    value = rest.pop(0)
+    if re.match(r"-[^0-9]", value.text):
+        return Doubt("an option's value looks like an option", value.span)
+    return places.doubt(value) if word.text in _FIND_FILE else None
+
+
+def _first(doubts: Iterable[Doubt | None]) -> Doubt | None:
+    return next((doubt for doubt in doubts if doubt is not None), None)
 
 
 def _plain_word(word: Word, places: Places) -> Doubt | None:
@@ -132,7 +137,7 @@ def printf_check(call: Call) -> Doubt | None:
 
 
 def test_doubt(words: list[Word], places: Places) -> Doubt | None:
-    """`test` and `[`: only the plain tests; -v and -R look at variables, whose subscripts can run a command."""
+    """`test` and `[`: the plain tests only; -v and -R look up variables, whose subscripts run commands."""
     for word in words[1:]:
         if word.doubt:
             return Doubt(word.doubt, word.span)
@@ -164,7 +169,7 @@ def sleep_check(call: Call) -> Doubt | None:
 
 
 def tree_check(call: Call) -> Doubt | None:
-    """tree reads an option's value from the next word, never from the same one: what looks attached is options."""
+    """tree reads an option's value from the next word: what looks attached to it is more options."""
     for word in call.words[1:]:
         if re.match(r"-[^-]*[LIP].", word.text) or re.match(r"-[^-]+[LIP]", word.text):
             return Doubt(f"the option {word.text} is not known to only read", word.span)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cache
+from pathlib import PurePosixPath
 
 from sandbox.commands.options import Call, Reader, options
 from sandbox.commands.places import Places
@@ -107,6 +108,7 @@ _TABLE = {
 _NO_OPERANDS = frozenset({"branch", "tag", "count-objects", "version"})
 _LISTING = frozenset({"list", "merged", "no-merged", "contains", "no-contains", "points-at"})
 _FIXED = (
+    ("--version",),
     ("remote",),
     ("remote", "-v"),
     ("remote", "--verbose"),
@@ -119,27 +121,36 @@ _FIXED = (
 def git_doubt(words: list[Word], places: Places) -> Doubt | None:
     """Why a call of git asks, or None when it only reads."""
     rest = words[1:]
-    if places.folders != frozenset({""}):
-        return Doubt("runs git in another folder, whose own settings it would obey", words[0].span)
     while rest and rest[0].text in _GLOBAL and not rest[0].doubt:
         rest = rest[1:]
     if not rest:
         return Doubt("git is given nothing to do", words[0].span)
-    name = rest[0]
-    if name.doubt or name.glob:
-        return Doubt(name.doubt or "has a wildcard among its options", name.span)
-    if name.text.startswith("-"):
-        return (
-            None
-            if len(rest) == 1 and name.text == "--version"
-            else Doubt(f"git's option {name.text} is not known to only read", name.span)
-        )
-    if tuple(word.text for word in rest) in _FIXED and not any(word.doubt for word in rest):
+    if (word := next((word for word in rest if word.doubt), None)) is not None:
+        return Doubt(word.doubt, word.span)
+    if _foreign(places):
+        return Doubt("runs git in another repository, whose settings it would obey", words[0].span)
+    return _subcommand_doubt(rest, places)
+
+
+def _subcommand_doubt(words: list[Word], places: Places) -> Doubt | None:
+    if tuple(word.text for word in words) in _FIXED:
         return None
-    reader = _readers().get(name.text)
+    reader = _readers().get(words[0].text)
     if reader is None:
-        return Doubt(f"git {name.text} is not known to only read", name.span)
-    return _secret(rest) or reader.doubt(rest, places)
+        return Doubt(f"git {words[0].text} is not known to only read", words[0].span)
+    return _secret(words) or reader.doubt(words, places)
+
+
+def _foreign(places: Places) -> bool:
+    """Whether a folder it may run in could belong to another repository than the project's own."""
+    for folder in places.folders - {""}:
+        if places.root is None:
+            return True
+        for place in (folder, *(parent.as_posix() for parent in PurePosixPath(folder).parents)):
+            path = places.root / place
+            if place != "." and ((path / ".git").exists() or (path / "HEAD").exists()):
+                return True
+    return False
 
 
 @cache

@@ -1,8 +1,8 @@
 """A program's options as the program itself would read them, held against those that only read.
 
-An option that is not listed, or is shortened, asks: a program adds options, and a short form may stand for one
-that writes. A listed option's kind is written behind it: `n:` takes a text, `f@` a file to read, `u?` may carry
-a text attached.
+An option that is not listed, or is shortened, asks: programs gain options, and a short form may stand for
+one that writes. A listed option's kind is written behind it: `n:` takes a text, `f@` a file to read, `u?`
+may carry a text attached.
 """
 
 import re
@@ -84,14 +84,9 @@ class Reader:
         return Doubt("its wildcard may become several words", wild.span) if wild else None
 
     def literal_doubt(self, word: Word, places: Places, operand: bool = False) -> Doubt | None:
-        """Why one word is not plain enough to judge, if it is not. `operand`: it cannot be taken for an option."""
+        """Why one word is not plain enough to judge. `operand`: it cannot be taken for an option."""
         if word.doubt:
-            harmless = word.doubt == VARIABLE and self.operands == "text" and self.most > 1
-            return (
-                None
-                if harmless and _HARMLESS_VARIABLES.fullmatch(word.text)
-                else Doubt(word.doubt, word.span)
-            )
+            return Doubt(word.doubt, word.span)
         if not word.glob or operand:
             return None
         if word.text.startswith("-"):
@@ -103,42 +98,32 @@ class Reader:
             named_so = any(match.startswith("-") for match in matches)
         return Doubt("a file it matches may be taken for an option", word.span) if named_so else None
 
-    def _option(self, word: Word, call: Call) -> Doubt | Literal["", ":", "@"]:
-        unknown = Doubt(f"the option {word.text} is not known to only read", word.span)
-        if word.text.startswith("--"):
-            name, equals, value = word.text[2:].partition("=")
-            kind = self.options.get(name) if len(name) > 1 else None
-            call.options.append(name)
-            match kind:
-                case None:
-                    return unknown
-                case "" if equals:
-                    return unknown
-                case "@" if equals:
-                    return call.places.path_doubt(value, word.span) or ""
-                case ":" | "@" if not equals:
-                    return kind
-                case _:
-                    return ""
-        cluster = word.text[1:]
-        for index, letter in enumerate(cluster):
+    def _option(self, word: Word, call: Call) -> Doubt | str:
+        """The kind of a value that the next word must hold, "" when there is none, or why the option asks."""
+        long = word.text.startswith("--")
+        kind, value = self._long(word, call) if long else self._cluster(word, call)
+        if kind is None:
+            return Doubt(f"the option {word.text} is not known to only read", word.span)
+        if value is None:
+            return kind if kind in {":", "@"} else ""
+        return call.places.path_doubt(value, word.span) or "" if kind == "@" else ""
+
+    def _long(self, word: Word, call: Call) -> tuple[str | None, str | None]:
+        name, equals, value = word.text[2:].partition("=")
+        kind = self.options.get(name) if len(name) > 1 else None
+        call.options.append(name)
+        if kind == "" and equals:
+            kind = None
+        return kind, value if equals else None
+
+    def _cluster(self, word: Word, call: Call) -> tuple[str | None, str | None]:
+        letters = word.text[1:]
+        for index, letter in enumerate(letters):
             kind = self.options.get(letter)
             call.options.append(letter)
-            attached = cluster[index + 1 :]
-            match kind:
-                case None:
-                    return unknown
-                case "":
-                    continue
-                case "?":
-                    return ""
-                case "@" if attached:
-                    return call.places.path_doubt(attached, word.span) or ""
-                case ":" | "@" if not attached:
-                    return kind
-                case _:
-                    return ""
-        return ""
+            if kind != "":
+                return kind, letters[index + 1 :] or None
+        return "", None
 
     def _value(self, kind: str, option: Word, rest: list[Word], places: Places) -> Doubt | None:
         if not rest:
@@ -163,8 +148,13 @@ class Reader:
         return next((doubt for word in paths if (doubt := call.places.doubt(word)) is not None), None)
 
 
+def is_harmless_variable(word: Word) -> bool:
+    """Whether a word is nothing but a variable that holds no secret, such as `$HOME` or `$?`."""
+    return word.doubt == VARIABLE and _HARMLESS_VARIABLES.fullmatch(word.text) is not None
+
+
 def options(text: str) -> dict[str, str]:
-    """Options from their short writing: "abn: f@ --long --name= --from@ --color?" (a long one is a word of its own)."""
+    """Options from their short writing: "abn:f@ --long --name= --from@ --color?"."""
     table: dict[str, str] = {}
     for part in text.split():
         if part.startswith("--"):

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from sandbox.commands.words import Doubt, Word
+from sandbox.commands.words import Doubt, Word, names
 from sandbox.sensitive import looks_secret
 
 _MOST_MATCHES = 5_000
 _MOST_ENTRIES = 50_000
 _HARMLESS = frozenset({"", "-", "/dev/null"})
-_SAMPLES = (
-    ".env", ".env.local", "id_rsa", "id_ed25519", "server.pem", "server.key", ".netrc", ".npmrc", "credentials",
-    "credentials.json", "secrets.json", "secrets.yml", ".ssh", ".aws", ".gnupg",
-)  # fmt: skip
+_SAMPLES = names(
+    ".env .env.local id_rsa id_ed25519 server.pem server.key .netrc .npmrc credentials credentials.json"
+    " secrets.json secrets.yml .ssh .aws .gnupg"
+)
 _SKIPPED = frozenset({".git", "node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"})
 
 
@@ -56,18 +56,19 @@ class Places:
         """Why a word cannot be read as a path, if it cannot."""
         if word.home:
             return Doubt("names a path outside the project", word.span, looks_secret(word.text))
-        if not word.glob:
-            return self.path_doubt(word.text, word.span)
-        if (first := self.path_doubt(word.text, word.span)) is not None:
-            return first
+        doubt = self.path_doubt(word.text, word.span)
+        return self._wild_doubt(word) if doubt is None and word.glob else doubt
+
+    def _wild_doubt(self, word: Word) -> Doubt | None:
         matches = self.matches(word)
         if matches is None and self.root is not None:
             return Doubt("its wildcard matches too many files to judge", word.span)
         if matches is None:
             last = PurePosixPath(word.text).name
-            if any(_may_match(sample, last) for sample in _SAMPLES):
-                return Doubt("its wildcard may match a file that looks secret", word.span, True)
-            return None
+            risky = any(_may_match(sample, last) for sample in _SAMPLES)
+            return (
+                Doubt("its wildcard may match a file that looks secret", word.span, True) if risky else None
+            )
         doubts = (self.path_doubt(match, word.span) for match in matches)
         return next((doubt for doubt in doubts if doubt is not None), None)
 
@@ -77,20 +78,22 @@ class Places:
             return None
         if looks_secret(path):
             return Doubt("looks like a secret", span, True)
+        if any(self._leaves(folder, path) for folder in self.folders):
+            return Doubt("names a path outside the project", span)
+        return None if self.root is None else self._link_doubt(self.root, path, span)
+
+    def _link_doubt(self, root: Path, path: str, span: tuple[int, int]) -> Doubt | None:
+        top = os.path.realpath(root)
         for folder in self.folders:
-            if self._leaves(folder, path):
-                return Doubt("names a path outside the project", span)
-            real = self._real(folder, path)
-            if real is None:
-                continue
-            if not self._holds(real):
+            real = _real(root, folder, path)
+            if not _below(real, top):
                 return Doubt("leads outside the project through a link", span)
-            if looks_secret(os.path.relpath(real, os.path.realpath(self.root or "/"))):
+            if looks_secret(os.path.relpath(real, top)):
                 return Doubt("leads to what looks like a secret", span, True)
         return None
 
     def deep_doubt(self, words: list[Word], span: tuple[int, int], hidden: bool) -> Doubt | None:
-        """Why a search through whole folders asks: one of them holds a secret. `hidden`: dot files are read too."""
+        """Why a search through whole folders asks: one holds a secret. `hidden`: dot files are read too."""
         if self.root is None:
             return None
         seen = 0
@@ -114,16 +117,25 @@ class Places:
             return not _below(posixpath.normpath(path), posixpath.normpath(self.root.as_posix()))
         return _joined(folder, path).split("/")[0] == ".."
 
-    def _real(self, folder: str, path: str) -> str | None:
-        if self.root is None:
-            return None
-        try:
-            return os.path.realpath(os.path.join(self.root, folder, path))
-        except (OSError, ValueError):
-            return "/"
 
-    def _holds(self, real: str) -> bool:
-        return self.root is not None and _below(real, os.path.realpath(self.root))
+def places_in(root: Path | None, cwd: Path | None) -> Places | None:
+    """Where a command starts, or None when that is outside the project."""
+    if root is None:
+        return Places(None)
+    top = root.absolute()
+    if cwd is None:
+        return Places(top)
+    real = os.path.realpath(cwd)
+    if not _below(real, os.path.realpath(top)):
+        return None
+    return Places(top, frozenset({_joined("", os.path.relpath(real, os.path.realpath(top)))}))
+
+
+def _real(root: Path, folder: str, path: str) -> str:
+    try:
+        return os.path.realpath(os.path.join(root, folder, path))
+    except (OSError, ValueError):
+        return "/"
 
 
 def _joined(folder: str, path: str) -> str:

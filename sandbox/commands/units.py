@@ -19,8 +19,8 @@ def units(command: str) -> tuple[Unit, ...]:
     """The commands of a list joined by `&&`, `||`, `;` or line breaks, each as its exact words.
 
     A pipeline is one unit, its parts joined by "|", because what a program is fed decides what it does. A
-    command with anything beyond plain words (expansions, files written, variables, changes to the shell itself)
-    is one unit too: its whole text.
+    command with anything beyond plain words (expansions, files written, variables, changes to the shell
+    itself) is one unit too: its whole text.
     """
     source = parse(command)
     whole = ((command,),)
@@ -81,9 +81,25 @@ def _simple(source: Source, node: Node) -> Unit | None:
     words = [read_word(source, child) for child in [*body.children, *extra]]
     if any(word.doubt for word in words) or words[0].text in _STATEFUL:
         return None
-    glob = any(word.glob for word in words)
-    texts = tuple(word.text for word in words)
-    return None if glob else texts
+    if any(word.glob for word in words):
+        return None
+    return tuple(word.text for word in words)
+
+
+def varies(command: str) -> bool:
+    """Whether the same text may do something else next time: it holds a wildcard, a variable or the like."""
+    source = parse(command)
+    stack = [source.tree.root_node]
+    while stack:
+        node = stack.pop()
+        if node.type in {"word", "string", "concatenation"}:
+            word = read_word(source, node)
+            if word.glob or word.doubt:
+                return True
+        elif node.type.endswith(("expansion", "substitution")):
+            return True
+        stack.extend(node.named_children)
+    return False
 
 
 def _harmless(source: Source, node: Node) -> bool:

@@ -37,7 +37,7 @@ _ANSI_ESCAPE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a command is not a plain reader, and the character range that says so. `secret`: it may read a secret."""
+    """Why a command is not a plain reader, and the range that shows it. `secret`: one may be read."""
 
     reason: str
     span: tuple[int, int]
@@ -69,10 +69,10 @@ class Source:
     tree: Tree
 
     def of(self, node: Node) -> str:
-        return self.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def between(self, start: int, end: int) -> str:
-        return self.data[start:end].decode("utf-8", "surrogatepass")
+        return self.data[start:end].decode("utf-8", "replace")
 
     def span(self, node: Node) -> tuple[int, int]:
         return self.starts[node.start_byte], self.starts[node.end_byte]
@@ -110,22 +110,23 @@ def read_word(source: Source, node: Node) -> Word:
 def _piece(source: Source, node: Node) -> _Piece:
     raw = source.of(node)
     match node.type:
-        case "word" | "number" | "command_name" | "file_descriptor" if node.named_child_count == 0:
-            return _bare(raw)
-        case "command_name" if node.named_child_count == 1 and node.child_count == 1:
-            return _piece(source, node.children[0])
+        case "word" | "number" | "command_name" if node.named_child_count == 0:
+            piece = _bare(raw)
+        case "command_name" if node.child_count == 1:
+            piece = _piece(source, node.children[0])
         case "raw_string" if len(raw) >= 2:
-            return _Piece(raw[1:-1])
+            piece = _Piece(raw[1:-1])
         case "string" if len(raw) >= 2:
-            return _quoted(source, node)
+            piece = _quoted(source, node)
         case "concatenation":
-            return _joined(source, node)
+            piece = _joined(source, node)
         case "simple_expansion" | "expansion":
-            return _expansion(raw, node.type)
+            piece = _expansion(raw, node.type)
         case "ansi_c_string":
-            return _Piece(_ANSI_ESCAPE.sub(_ansi, raw[2:-1]), _KINDS["ansi_c_string"])
+            piece = _Piece(_ANSI_ESCAPE.sub(_ansi, raw[2:-1]), _KINDS["ansi_c_string"])
         case kind:
-            return _Piece(raw, _KINDS.get(kind, UNSURE))
+            piece = _Piece(raw, _KINDS.get(kind, UNSURE))
+    return piece
 
 
 def _ansi(match: re.Match[str]) -> str:

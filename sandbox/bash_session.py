@@ -32,6 +32,7 @@ _BLOCK = 1 << 16
 _START_SECONDS = 30.0
 _NOT_STARTED = "The shell could not be started."
 _SYNC_SECONDS = 5.0
+_POLL_SECONDS = 0.05
 _GRACE = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
 
 # Handed to bash as one line, so that it counts a command's own lines in its messages. The numbers are
@@ -87,6 +88,7 @@ class BashSession:
         self._word = ""
         self._told = bytearray()
         self._bash = 0
+        self._killed = False
         self._child: Any = None
         self._channels: list[int] = []
         try:
@@ -129,7 +131,11 @@ class BashSession:
 
     def alive(self) -> bool:
         """Whether bash still runs."""
-        return bool(self._child.isalive())
+        try:
+            return bool(self._child.isalive())
+        except pexpect.ExceptionPexpect:
+            # Somebody else waited for it: it has ended, and its status is lost.
+            return False
 
     def exit_status(self) -> int:
         """What bash ended with; only when it is not alive."""
@@ -217,17 +223,20 @@ class BashSession:
             send(others, number)
             send(others, signal.SIGCONT)
             while others and time.monotonic() < deadline:
-                self.pump(sink, 0.02)
+                self.pump(sink, _POLL_SECONDS)
                 others = self._others()
             if not others:
                 break
         self._kill(sink)
+        self._killed = True
         self.drain(sink, 0.2)
 
     def close(self) -> None:
         """Kill what is left and remove the private folder. Safe to call twice."""
         if self._child is not None and not self._child.closed:
-            self._kill(lambda _chunk: None)
+            # Once all are gone their numbers may belong to others.
+            if not self._killed:
+                self._kill(lambda _chunk: None)
             with suppress(pexpect.ExceptionPexpect, OSError):
                 self._child.close(force=True)
         for channel in self._channels:

@@ -5,9 +5,8 @@ import signal
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-_PROC = Path("/proc")
+_PROC = "/proc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ def family(first: frozenset[int], mark: str) -> list[Process]:
     A session outlives its leader, so a number in `first` also stands for the session it led. Daemons that
     left every session are known by `mark` ("NAME=value") in their environment.
     """
-    everyone = _linux(mark) if _PROC.joinpath("self/stat").exists() else _by_ps(mark)
+    everyone = _linux(mark) if os.path.exists(f"{_PROC}/self/stat") else _by_ps(mark)
     mine = first | {process.pid for process in everyone if process.marked}
     grown = True
     while grown:
@@ -46,24 +45,31 @@ def send(processes: list[Process], number: signal.Signals) -> None:
 
 
 def _linux(mark: str) -> list[Process]:
+    wanted = mark.encode()
     found: list[Process] = []
-    for entry in os.scandir(_PROC):
-        if not entry.name.isdigit():
+    for name in os.listdir(_PROC):
+        if not name.isdigit():
             continue
         with suppress(OSError):
             # The command name may hold anything, parentheses too: the fields start after the last one.
-            fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
+            fields = _content(f"{_PROC}/{name}/stat").rpartition(b")")[2].split()
             if fields[0] not in (b"Z", b"X"):
-                marked = _carries(Path(entry.path, "environ"), mark.encode())
-                found.append(Process(int(entry.name), int(fields[1]), int(fields[3]), marked))
+                marked = _carries(f"{_PROC}/{name}/environ", wanted)
+                found.append(Process(int(name), int(fields[1]), int(fields[3]), marked))
     return found
 
 
-def _carries(environment: Path, mark: bytes) -> bool:
+def _carries(environment: str, mark: bytes) -> bool:
     try:
-        return mark in environment.read_bytes().split(b"\0")
+        content = _content(environment)
     except OSError:
         return False
+    return mark in content and mark in content.split(b"\0")
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
 
 
 def _by_ps(mark: str) -> list[Process]:

@@ -59,23 +59,11 @@ def test_a_background_child_that_floods_the_terminal_hangs_nothing(shell: Shell)
     assert not done.timed_out
 
 
-_APART = """
-import os, sys
-os.setsid()
-os.execvp("bash", ["bash", "-c", sys.argv[1]])
-"""
-_DAEMON = f"""
-deaf='trap "" INT TERM; touch pid.$$; while :; do sleep 1; done'
-({sys.executable} apart "({sys.executable} apart '$deaf' &)" &)
-"""
-_PIDS = "until ls pid.* >/dev/null 2>&1; do sleep 0.05; done"
 _STUBBORN = {
     "sleeping": "sleep 1000",
     "a loop of the shell's own": "while :; do :; done",
     "deaf": "trap '' INT TERM HUP; touch pid.$$; while :; do sleep 1; done",
     "deaf child": "bash -c 'trap \"\" INT TERM HUP; touch pid.$$; while :; do sleep 1; done'",
-    "own session": f"{sys.executable} apart 'touch pid.$$; exec sleep 1000' & {_PIDS}; sleep 1000",
-    "daemon": f"bash daemon & {_PIDS}; sleep 1000",
     "stopped": "bash -c 'touch pid.$$; kill -STOP $$'",
     "stopped shell": "kill -STOP $$",
     "replaced": "touch pid.$$; exec sleep 1000",
@@ -86,8 +74,6 @@ _STUBBORN = {
 
 @pytest.mark.parametrize("command", _STUBBORN.values(), ids=_STUBBORN)
 def test_the_time_limit_ends_everything(shell: Shell, root: Path, command: str) -> None:
-    (root / "apart").write_text(_APART)
-    (root / "daemon").write_text(_DAEMON)
     run(shell, "kept=1")
     done = run(shell, f"{command}; touch went-on", 1)
     assert (done.exit_code, done.timed_out, done.cancelled) == (None, True, False)
@@ -95,6 +81,32 @@ def test_the_time_limit_ends_everything(shell: Shell, root: Path, command: str) 
     assert not any(alive(pid) for pid in pids(root))
     assert not (root / "went-on").exists()
     assert run(shell, "echo [$kept]").text == "[]\n"
+
+
+_APART = """
+import os, sys
+os.setsid()
+os.execvp("bash", ["bash", "-c", sys.argv[1]])
+"""
+_DAEMON = f"""
+deaf='trap "" INT TERM; touch pid.$$; while :; do sleep 1; done'
+({sys.executable} apart "({sys.executable} apart '$deaf' &)" &)
+"""
+
+
+@pytest.mark.parametrize(
+    "start",
+    [f"{sys.executable} apart 'touch pid.$$; exec sleep 1000'", "bash daemon"],
+    ids=["own session", "daemon"],
+)
+def test_whoever_left_the_session_is_ended_too(shell: Shell, root: Path, start: str) -> None:
+    (root / "apart").write_text(_APART)
+    (root / "daemon").write_text(_DAEMON)
+    cancelled = threading.Event()
+    wait = "until ls pid.* >/dev/null 2>&1; do sleep 0.05; done; echo ready; sleep 1000"
+    shell.run(f"{start} & {wait}", 600, lambda _chunk: cancelled.set(), cancelled)
+    (left,) = pids(root)
+    assert not alive(left)
 
 
 def test_a_stopped_command_shows_what_it_printed(shell: Shell, root: Path) -> None:

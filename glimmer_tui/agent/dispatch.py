@@ -86,13 +86,14 @@ class Dispatcher:
                 pass
         try:
             planned = await asyncio.to_thread(self.toolbox.plan, call)
+            if isinstance(planned, Result):
+                return self._finish(call, planned)
+            ruling = self._judge(planned.plan)
         except Exception as problem:
             return self._finish(call, self._broken(call, problem))
-        if isinstance(planned, Result):
-            return self._finish(call, planned)
         if stop.is_set:
             return self._finish(call, outcome.cancelled())
-        return _Prepared(call, planned.tool, planned.plan, self._judge(planned.plan))
+        return _Prepared(call, planned.tool, planned.plan, ruling)
 
     def _judge(self, plan: Plan) -> Ruling:
         ruling = self.permissions.judge(plan.actions)

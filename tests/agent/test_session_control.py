@@ -11,6 +11,7 @@ from engine.protocol import TextDelta
 from engine.scripted import Hold, call_reply, text_reply
 from glimmer_tui.agent import events
 from glimmer_tui.agent.history import open_calls
+from glimmer_tui.agent.permissions import Permissions
 from glimmer_tui.agent.prompt import Instructions
 from sandbox.actions import Decision
 from sandbox.snapshots import SnapshotError, Snapshots
@@ -239,6 +240,17 @@ async def test_a_tool_with_a_bug_is_an_error_for_the_model_and_a_notice(world, m
     assert here.results == ["The tool itself failed (ZeroDivisionError). Try another way."]
     assert any(notice.level == "error" for notice in here.of(events.Notice))
     assert "ZeroDivisionError: oh" in (here.state / "glimmer.log").read_text()
+
+
+async def test_a_plan_that_cannot_be_judged_is_not_carried_out(world, monkeypatch) -> None:
+    def broken(self, actions):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(Permissions, "judge", broken)
+    here = world([call_reply("edit", FIX), text_reply("Odd.")], mode="auto")
+    await here.say("Fix it.")
+    assert (here.root / "calc.py").read_text() == BROKEN
+    assert here.results == ["The tool itself failed (RecursionError). Try another way."]
 
 
 async def test_undo_and_redo_put_files_back_and_tell_the_model(world) -> None:

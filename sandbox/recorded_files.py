@@ -61,7 +61,7 @@ class RecordedFiles:
             return Restored(path, "unrecorded", "its content was not recorded")
         if left is None:
             return Restored(path, "conflict", "the turn was cut short, so what it left there is not known")
-        if now != left:
+        if now != left or isinstance(now, Other):
             return Restored(path, "conflict", _difference(now))
         return Restored(path, "remove" if isinstance(wanted, Absent) else "write")
 

@@ -9,7 +9,7 @@ import os
 import pwd
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -253,7 +253,7 @@ class Snapshots:
         for file in turn.files:
             wanted, left = (file.before, file.after) if back else (file.after, file.before)
             touched = file
-            if wanted is not None and self._files.judge(file.path, wanted, left).outcome == "conflict":
+            if self._files.judge(file.path, wanted, left).outcome == "conflict":
                 now = self._files.keep(file.path, self._limits.file)
                 if not isinstance(now, Other) and not (isinstance(now, Regular) and not now.blob):
                     touched = replace(file, after=now) if back else replace(file, before=now)
@@ -334,7 +334,7 @@ def _checked(root: Path) -> Path:
     folder = root.resolve()
     if not folder.is_dir():
         raise SnapshotsUnavailable(_NO_UNDO, f"{root} is not a folder.")
-    for home in (Path.home(), Path(pwd.getpwuid(os.getuid()).pw_dir)):
+    for home in _homes():
         if home.resolve().is_relative_to(folder):
             raise SnapshotsUnavailable(
                 _NO_UNDO,
@@ -342,6 +342,13 @@ def _checked(root: Path) -> Path:
                 "Start Glimmer in a project folder.",
             )
     return folder
+
+
+def _homes() -> Iterator[Path]:
+    with suppress(RuntimeError):
+        yield Path.home()
+    with suppress(KeyError):
+        yield Path(pwd.getpwuid(os.getuid()).pw_dir)
 
 
 def _conflicts(results: list[Restored]) -> bool:

@@ -66,7 +66,10 @@ class WorkTree:
         """The same path with links among its folders resolved. Raises ValueError outside the project."""
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise ValueError("it lies outside the project")
-        folder = (self._root / path.parent).resolve()
+        try:
+            folder = (self._root / path.parent).resolve()
+        except (OSError, RuntimeError) as error:
+            raise ValueError("the links on the way to it run in a circle") from error
         if not folder.is_relative_to(self._root):
             raise ValueError("a folder on the way is a link that leads out of the project")
         return PurePosixPath(folder.relative_to(self._root).as_posix(), path.name)
@@ -81,6 +84,8 @@ class WorkTree:
             return Absent(sum(not os.path.lexists(self._root / folder) for folder in folders)), None
         except NotADirectoryError:
             return Other("behind a file or a link that is no folder"), None
+        except OSError:
+            return Other("not readable"), None
 
     def write(self, path: PurePosixPath, state: Regular | Link, content: bytes) -> None:
         """Put a file or a link at `path`, whole or not at all; missing folders are made."""

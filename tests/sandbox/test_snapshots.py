@@ -176,6 +176,19 @@ def test_deletions_folders_and_links_in_the_way_are_conflicts(
     assert (tmp_path / "elsewhere/behind").read_bytes() == b"1"
 
 
+def test_a_folder_the_turn_left_in_a_files_place_is_not_removed(snapshots: Snapshots, root: Path) -> None:
+    (root / "f").write_bytes(b"0")
+    snapshots.begin("a folder for a file")
+    snapshots.before([P("f")])
+    (root / "f").unlink()
+    (root / "f").mkdir()
+    snapshots.finish()
+    assert outcomes(snapshots.undo(force=True)) == {"f": "conflict"}
+    (root / "f").rmdir()
+    assert outcomes(snapshots.undo(force=True)) == {"f": "write"}
+    assert (root / "f").read_bytes() == b"0"
+
+
 def test_the_stack_goes_back_over_many_turns_and_a_new_turn_ends_redo(
     snapshots: Snapshots, root: Path
 ) -> None:
@@ -350,8 +363,19 @@ def test_paths_that_lead_out_of_the_project_are_refused(
     (root / "way-out").symlink_to(tmp_path / "out")
     (root / "folder").mkdir()
     os.mkfifo(root / "pipe")
+    (root / "loop").symlink_to("loop")
     snapshots.begin("bad paths")
-    asked = [P("../x"), P("/etc/passwd"), P("way-out/x"), P("folder"), P("pipe"), P("a/../../x")]
+    asked = [
+        P("../x"),
+        P("/etc/passwd"),
+        P("way-out/x"),
+        P("folder"),
+        P("pipe"),
+        P("a/../../x"),
+        P("loop/x"),
+        P("n" * 300),
+        P("nul\0"),
+    ]
     refused = snapshots.before(asked)
     assert [item.path for item in refused] == asked
     assert all(item.reason for item in refused)

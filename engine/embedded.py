@@ -21,6 +21,9 @@ DEFAULT_CONTEXT = 65536
 
 SMALLEST_CONTEXT = 256
 
+_MOST_THREADS = 512
+_MOST_LAYERS = 512
+
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
@@ -31,7 +34,7 @@ class EngineOptions:
     batch: int = 512
     """The most tokens read in one decode step; a cancel is seen between two of them."""
     gpu_layers: int = -1
-    """How many layers go to the GPU; below 0 all of them. Without a GPU it has no effect."""
+    """How many layers go to the GPU; -1 is all of them. Without a GPU it has no effect."""
     kv_type: KvType = "f16"
     log_file: Path | None = None
 
@@ -127,8 +130,10 @@ def _check(options: EngineOptions) -> None:
             "",
             f"Use {SMALLEST_CONTEXT} or more.",
         )
-    if options.threads is not None and options.threads < 1:
-        raise EngineError(f"{options.threads} threads cannot run a model.", "", "Use 1 or more.")
+    if options.threads is not None and not 1 <= options.threads <= _MOST_THREADS:
+        raise EngineError(f"{options.threads} threads cannot run a model.", "", f"Use 1 to {_MOST_THREADS}.")
+    if not -1 <= options.gpu_layers <= _MOST_LAYERS:
+        raise EngineError(f"{options.gpu_layers} layers cannot go to the GPU.", "", "Use -1 for all of them.")
     if not 1 <= options.batch <= 8192:
         raise EngineError(f"A batch of {options.batch} tokens is impossible.", "", "Use 1 to 8192.")
 

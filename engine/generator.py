@@ -134,7 +134,7 @@ class Generator:
 
     def _prefill(self, cancelled: threading.Event) -> Iterator[Delta]:
         """Read all pending ids, a batch at a time, unless it is cancelled between two batches."""
-        total = len(self._log.ids) - self._log.cached
+        total = self._log.waiting
         done = 0
         while done < total and not cancelled.is_set():
             done += self._step(self._context.batch_size)
@@ -161,7 +161,7 @@ class Generator:
                 return "cancelled"
             if reply.is_full:
                 return "length"
-            if self._log.cached < len(self._log.ids):
+            if self._log.waiting:
                 if self._log.cached >= self._context.size:
                     return "context_full"
                 self._step(1)

@@ -42,11 +42,13 @@ class _NativeLog:
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
+        self._path: Path | None = None
         self._callback = native.llama_log_callback(self._write)
         native.llama_log_set(self._callback, ctypes.c_void_p(0))
 
     def redirect(self, path: Path | None) -> None:
         """Append to `path` from now on; None, or a path that cannot be written, discards the log."""
+        self._path = path
         native.llama_log_set(self._callback, ctypes.c_void_p(0))
         before, self._file = self._file, None
         if before is not None:
@@ -58,6 +60,11 @@ class _NativeLog:
             self._file = path.open("ab", buffering=0)
         except OSError:
             self._file = None
+
+    def leave(self, path: Path | None) -> None:
+        """Close the log if it still goes to `path`."""
+        if self._path == path:
+            self.redirect(None)
 
     def _write(self, _level: int, text: bytes, _data: ctypes.c_void_p) -> None:
         file = self._file
@@ -82,6 +89,11 @@ class _Library:
         cls.log.redirect(log_file)
         if first:
             native.llama_backend_init()
+
+    @classmethod
+    def leave(cls, log_file: Path | None) -> None:
+        if cls.log is not None:
+            cls.log.leave(log_file)
 
 
 class Vocabulary:
@@ -178,19 +190,21 @@ class Model:
     """Weights in memory, loaded from a file that `engine.model_file` has checked."""
 
     def __init__(self, metadata: ModelMetadata, gpu_layers: int, log_file: Path | None) -> None:
-        """Load it. `gpu_layers` below 0 puts all layers on the GPU where there is one. Raises ModelError."""
+        """Load it. `gpu_layers` -1 puts all layers on the GPU where there is one. Raises ModelError."""
         _Library.prepare(log_file)
         params = native.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
         handle = native.llama_model_load_from_file(os.fsencode(metadata.path), params)
         vocabulary = native.llama_model_get_vocab(handle) if handle else None
         if not handle or not vocabulary:
+            _Library.leave(log_file)
             raise ModelError(
                 f"{metadata.path.name} could not be loaded.",
                 "llama.cpp refused it, or there was not enough memory.",
                 _see(log_file),
             )
         self._handle: native.llama_model_p | None = handle
+        self._log_file = log_file
         self.metadata = metadata
         size = native.llama_vocab_n_tokens(vocabulary)
         self.vocabulary = Vocabulary(vocabulary, size, metadata.special_ids)
@@ -216,6 +230,7 @@ class Model:
         self.vocabulary.close()
         native.llama_model_free(self._handle)
         self._handle = None
+        _Library.leave(self._log_file)
 
 
 class Context:

@@ -55,6 +55,8 @@ class Sampler:
             native.llama_sampler_free(self._chain)
 
     def _add(self, part: "native.llama_sampler_p") -> None:
+        if not part:
+            raise EngineError("The sampler could not be set up.", "There was not enough memory.")
         native.llama_sampler_chain_add(self._chain, part)
 
 

@@ -79,13 +79,18 @@ class TokenLog:
     def spans(self) -> tuple[Span, ...]:
         return tuple(self._spans)
 
+    @property
+    def waiting(self) -> int:
+        """How many ids, the last ones, the cache does not hold."""
+        return len(self._ids) - self.cached
+
     def pending(self, limit: int) -> list[int]:
         """The next ids, at most `limit`, that the cache does not hold."""
         return self._ids[self.cached : self.cached + limit]
 
     def advance(self, count: int) -> None:
         """The cache now holds `count` more ids."""
-        if not 0 <= count <= len(self._ids) - self.cached:
+        if not 0 <= count <= self.waiting:
             raise ValueError(f"the log has no {count} pending ids")
         self.cached += count
         self._read = max(self._read, self.cached)

@@ -108,7 +108,13 @@ async def test_close_in_the_middle_of_a_reply(engine: EmbeddedEngine) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [EngineOptions(context_size=10), EngineOptions(threads=0), EngineOptions(batch=0)],
+    [
+        EngineOptions(context_size=10),
+        EngineOptions(threads=0),
+        EngineOptions(threads=100_000),
+        EngineOptions(batch=0),
+        EngineOptions(gpu_layers=-2),
+    ],
 )
 async def test_impossible_options_are_refused(tiny_model: Path, options: EngineOptions) -> None:
     engine = EmbeddedEngine(tiny_model, options)

@@ -33,7 +33,11 @@ TOOLS: Sequence[type[Tool]] = (
 )
 
 
+def schemas() -> list[ToolSchema]:
+    """The tools as the model is told of them."""
+    return [ToolSchema(*tool_schema(tool)) for tool in TOOLS]  # type: ignore[arg-type]
+
+
 def prefix_pieces(strength: Strength) -> tuple[Piece, ...]:
     """The system block at one reasoning strength."""
-    schemas = [ToolSchema(*tool_schema(tool)) for tool in TOOLS]  # type: ignore[arg-type]
-    return system_pieces(text_of(system_message()), schemas, strength)
+    return system_pieces(text_of(system_message()), schemas(), strength)

@@ -6,6 +6,7 @@ learning rate is held, then falls to zero over the last part of the budget (`--m
 
 import argparse
 import itertools
+import math
 import random
 import time
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from torch import Tensor
 from engine.chat_format import Marker
 from engine.messages import STRENGTHS, Strength
 from nano.batches import FOREIGN, Batch, Corpus
+from nano.copying import copying
 from nano.model import Glimmer, Layer, Shape
 from nano.optimizer import Muon
 from nano.prefix import prefix_pieces
@@ -31,6 +33,9 @@ FOREIGN_SHARE = 0.2
 """The share of read tokens whose loss is computed; the head is a tenth of the work."""
 SHORT_PREFIX = 256
 """Tokens of the system block that most batches see; attention to all of it costs as much as all the rest."""
+COPYING_WEIGHT = 0.5
+COPIED_ENOUGH = 0.15
+"""Practice in copying stops when its running loss, in nats, falls below this."""
 FULL_SHARE, FULL_FROM = 0.12, 0.75
 """The share of batches that see the whole block, and the part of the budget from which on all do."""
 
@@ -109,13 +114,17 @@ class Progress:
 
 
 class Training:
-    """The model with its optimizers, going on from the checkpoint in `folder` if there is one."""
+    """The model with its optimizers, going on from the checkpoint in `folder` if there is one.
+
+    `copied` is the running loss of the practice in copying.
+    """
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         self.shape = Shape(vocab=encoder.size)
         self.model = Glimmer(self.shape)
         self.optimizers = optimizers(self.model)
         self.progress = Progress()
+        self.copied = math.log(encoder.size)
         self.prefixes = {strength: torch.tensor(encoder.encode(_stored(strength))) for strength in STRENGTHS}
         self._place = folder / "checkpoint.pt"
         if self._place.exists():
@@ -132,6 +141,10 @@ class Training:
             prefix = prefix[-SHORT_PREFIX:]
         loss = loss_of(self.model, prefix, batch)
         loss.backward()
+        if self.copied > COPIED_ENOUGH and self.progress.step % 2 == 0:
+            practice = loss_of(self.model, prefix[:1], copying(self.shape.vocab))
+            (practice * COPYING_WEIGHT).backward()
+            self.copied += 0.1 * (practice.item() - self.copied)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
             optimizer.step()
@@ -221,7 +234,8 @@ def run(
             if progress.step % 20 == 0:
                 minutes, millions = progress.spent / 60, progress.seen / 1e6
                 print(
-                    f"step {progress.step} {minutes:.1f} min {millions:.2f} M tokens loss {loss:.4f}",
+                    f"step {progress.step} {minutes:.1f} min {millions:.2f} M tokens "
+                    f"loss {loss:.4f} copying {training.copied:.3f}",
                     flush=True,
                 )
             if progress.step % 100 == 0:

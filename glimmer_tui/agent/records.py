@@ -59,8 +59,13 @@ class Records:
 
     async def start_conversation(self) -> None:
         """Count changes from here on."""
-        if self._snapshots is not None:
+        if self._snapshots is None:
+            return
+        try:
             await asyncio.to_thread(self._snapshots.start_conversation)
+        except (SnapshotError, OSError) as problem:
+            _log.exception("a conversation could not be marked in the snapshots")
+            self._emit(Notice(f"Changes of earlier conversations will be shown as well. {problem}", "warning"))
 
     async def preview(self, redo: bool) -> tuple[Restored, ...]:
         """What an undo or a redo would do."""

@@ -86,6 +86,7 @@ class Session:
         self._loading = asyncio.create_task(self._load())
         self._branch = await asyncio.to_thread(self._dispatcher.records.branch)
         self._publish_status()
+        await self._dispatcher.records.start_conversation()
 
     def submit(self, text: str, images: Sequence[Image] = ()) -> None:
         """Say something. While a turn runs it is queued, and taken up before the next model step."""

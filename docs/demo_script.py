@@ -47,7 +47,7 @@ test_cart.py:12: AssertionError
 """
 DIFF = """--- a/cart.py
 +++ b/cart.py
-@@ -15,7 +15,7 @@
+@@ -16,7 +16,7 @@
  
      def total(self) -> float:
          \"\"\"What the cart costs.\"\"\"
@@ -92,7 +92,7 @@ def play(_wish: str, pause: float = 0.02) -> Iterator[Event | float]:
     yield events.StepFinished(Usage(1280, 0, 1280, 0, 96, 1376, 32768), Timings(1.1, 2.4))
     yield events.ToolStarted("c1", "read", "read cart.py")
     yield pause * 5
-    yield events.ToolFinished("c1", "read", Display("cart.py (21 lines)", BEFORE, "code", "cart.py"), "")
+    yield events.ToolFinished("c1", "read", Display("cart.py (22 lines)", BEFORE, "code", "cart.py"), "")
     yield events.ToolStarted("c2", "test", "test")
     for line in FAILED.splitlines(keepends=True):
         yield events.ToolOutput("c2", line)

@@ -1,14 +1,13 @@
 """Write docs/images/screen.svg: the screen in the middle of a scripted session. No model is needed.
 
-Run from the repository: `python docs/make_screenshots.py`.
+Run from the repository: `python -m docs.make_screenshots`.
 """
 
 import asyncio
 from functools import partial
 from pathlib import Path
 
-from demo_script import MODEL, WISH, play
-
+from docs.demo_script import MODEL, WISH, play
 from glimmer_tui.agent.events import ModelLoaded
 from glimmer_tui.app import GlimmerApp
 from glimmer_tui.screens.scripted import ScriptedSession

@@ -1,5 +1,6 @@
 """The application: its theme, its one screen, and the task that feeds the screen with events."""
 
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path, PurePath
@@ -11,6 +12,8 @@ from textual.binding import Binding, BindingType
 from glimmer_tui.screens.main import MainScreen
 from glimmer_tui.screens.port import Conversation
 from glimmer_tui.widgets import palette
+
+_log = logging.getLogger(__name__)
 
 STYLES = ("screen", "transcript", "blocks", "markdown", "sheet", "prompt", "composer", "status", "help")
 DEFAULT_THEME = "glimmer-dark"
@@ -78,4 +81,9 @@ class GlimmerApp(App[None]):
         if self._initial_prompt:
             self._session.submit(self._initial_prompt)
         async for event in self._session.events():
-            await bridge.handle(event)
+            try:
+                await bridge.handle(event)
+            except Exception:
+                # One event that cannot be shown must not take the rest of the conversation with it.
+                _log.exception("%s could not be shown", type(event).__name__)
+                await self._main.say("Something could not be shown here. The log has the details.", "error")

@@ -17,7 +17,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Up  Down", "what you sent before"),
     ("Esc", "stop the running turn"),
     ("Shift+Tab", "next mode"),
-    ("Tab", "to the question, or to the blocks above"),
+    ("Tab", "to the question or the blocks above, and back"),
     ("Ctrl+O", "open or close all output"),
     ("PgUp  PgDn", "scroll the conversation"),
     ("Home  End", "its start and end, in an empty composer"),

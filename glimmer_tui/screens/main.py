@@ -264,6 +264,8 @@ class MainScreen(Screen[None]):
 
     def on_fold_stepped(self, event: Fold.Stepped) -> None:
         stops = [child for child in self.transcript.children if isinstance(child, Fold | EarlierLine)]
+        if event.block not in stops:
+            return
         at = stops.index(event.block) + event.step
         if at >= len(stops):
             self.composer.focus()

@@ -53,7 +53,7 @@ class GlimmerMarkdown(Markdown):
     BLOCKS = _BLOCKS
 
     def __init__(self, text: str) -> None:
-        super().__init__(text, parser_factory=_parser, open_links=False)
+        super().__init__(text or None, parser_factory=_parser, open_links=False)
 
 
 class AnswerBlock(Block):

@@ -160,5 +160,5 @@ def _shown(request: ApprovalRequested) -> tuple[Content, list[Line]]:
 
 
 def command_rows(command: str) -> list[str]:
-    """The command a row a line, each with every character visible."""
-    return [escaped(part) for part in command.split("\n")]
+    """The command with every character visible, a row for each of its lines."""
+    return escaped(command).split("\n")

@@ -142,37 +142,36 @@ def _end_notes(change: FileChange) -> list[Line]:
     return [Line(Content(words), "", "note")]
 
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 
 
 def diff_lines(text: str, path: str = "") -> list[Line]:
-    """A unified diff as numbered lines, without its headers. What is no diff is kept as it is."""
+    """A unified diff as numbered lines; of its headers only the files' names stay, when there are several."""
     rows = text.split("\n")
-    width = len(
-        str(
-            max((int(n) for match in map(_HUNK.match, rows) if match for n in match.groups()), default=1) + 99
-        )
-    )
+    starts = [int(match[group]) for row in rows if (match := _HUNK.match(row)) for group in (1, 3)]
+    width = len(str(max(starts, default=1) + 9))
     code = lines_of(highlighted("\n".join(row[1:].expandtabs(4) for row in rows), path=path))
+    files = sum(row.startswith("+++ ") for row in rows)
     lines: list[Line] = []
-    old = new = 0
+    old = new = old_left = new_left = 0
     for row, colored in zip(rows, code, strict=True):
-        if match := _HUNK.match(row):
-            old, new = int(match[1]), int(match[2])
-            if lines:
-                lines.append(Line(Content("⋯"), " " * (width + 2), "note"))
-        elif not old and not new:
-            if not row.startswith(("--- ", "+++ ")):
-                lines.append(Line(Content(row.expandtabs(4)), "", "note"))
+        if old_left <= 0 and new_left <= 0:
+            if match := _HUNK.match(row):
+                old, new = int(match[1]), int(match[3])
+                old_left, new_left = int(match[2] or 1), int(match[4] or 1)
+                if lines and lines[-1].gutter:
+                    lines.append(Line(Content("⋯"), " " * (width + 2), "note"))
+            elif not row.startswith(("--- ", "+++ ")) or (files > 1 and row.startswith("+++ ")):
+                lines.append(Line(Content(row.removeprefix("+++ b/").expandtabs(4)), "", "note"))
         elif row.startswith("+"):
             lines.append(Line(colored, f"{new:>{width}} + ", "added"))
-            new += 1
+            new, new_left = new + 1, new_left - 1
         elif row.startswith("-"):
             lines.append(Line(colored, f"{old:>{width}} - ", "removed"))
-            old += 1
-        elif row.startswith(" ") or not row:
-            lines.append(Line(colored, f"{new:>{width}}   "))
-            old, new = old + 1, new + 1
-        else:
+            old, old_left = old + 1, old_left - 1
+        elif row.startswith("\\"):
             lines.append(Line(Content(row.expandtabs(4)), "", "note"))
+        else:
+            lines.append(Line(colored, f"{new:>{width}}   "))
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
     return lines

@@ -1,5 +1,6 @@
 """A tool call as one line with its state; opening it shows what the tool shows."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -10,6 +11,7 @@ from textual.widgets import Static
 
 from glimmer_tui.widgets.block import Fold
 from glimmer_tui.widgets.lines import Line, display_lines
+from glimmer_tui.widgets.pace import FLUSHES_A_SECOND
 from glimmer_tui.widgets.safe_text import one_line, terminal_text
 from tools.base import Display
 
@@ -23,7 +25,8 @@ GLYPHS: dict[State, tuple[str, str]] = {
 }
 REFUSED = ("declined", "cancelled", "not_allowed")
 """Errors that mean the call was not allowed to run."""
-_RED = re.compile(r"\b[1-9]\d* (?:failed|errors?)\b")
+_RED = re.compile(r"\b[1-9]\d* (?:failed|errors?)\b|^Tests (?:failed|stopped)|\bexit code [1-9]\d*\W*$")
+"""A test or a command whose own result is bad, although the call itself went well."""
 TAIL_LINES = 4
 KEPT_OUTPUT = 20_000
 
@@ -39,6 +42,7 @@ class ToolBlock(Fold):
         self._display: Display | None = None
         self._error = ""
         self._output = ""
+        self._drawing: asyncio.Task[None] | None = None
         self._tail = Static(classes="tool-block--tail", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -76,7 +80,8 @@ class ToolBlock(Fold):
     def write(self, chunk: str) -> None:
         """Take a piece of live output."""
         self._output = (self._output + chunk)[-KEPT_OUTPUT:]
-        self._draw_tail()
+        if self._drawing is None or self._drawing.done():
+            self._drawing = asyncio.create_task(self._draw_soon())
 
     def finish(self, display: Display, error: str) -> None:
         """The call has its result."""
@@ -84,7 +89,9 @@ class ToolBlock(Fold):
         if error in REFUSED:
             self._state = "denied"
         else:
-            self._state = "failed" if error or (self._name == "test" and _RED.search(display.title)) else "ok"
+            self._state = (
+                "failed" if error or (self._name in ("run", "test") and _RED.search(display.title)) else "ok"
+            )
         self._output = ""
         self._draw_tail()
         self.redraw()
@@ -113,7 +120,7 @@ class ToolBlock(Fold):
             words = one_line(self._display.title) or words
         if words.lower() == self._name.lower():
             return ""
-        return " " + words.removeprefix(f"{self._name} ")
+        return " " + words.removeprefix(f"{self._name} ").removesuffix(" [exit code 0]")
 
     def _note(self) -> str:
         if self._state == "waiting":
@@ -121,6 +128,10 @@ class ToolBlock(Fold):
         if self._state == "denied" and self._display is not None:
             return one_line(self._display.title, 60).lower()
         return ""
+
+    async def _draw_soon(self) -> None:
+        await asyncio.sleep(1 / FLUSHES_A_SECOND)
+        self._draw_tail()
 
     def _draw_tail(self) -> None:
         if not self.is_attached:

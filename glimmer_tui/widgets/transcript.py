@@ -89,6 +89,10 @@ class Transcript(VerticalScroll, can_focus=False):
         with self.app.batch_update():
             await self.mount_all(page, before=first)
             await self._show_earlier()
+        self._stay(below)
+
+    def _stay(self, below: float) -> None:
+        """Keep what is being read in its place: `below` rows away from the end."""
         self.call_after_refresh(lambda: self.scroll_to(y=self.max_scroll_y - below, animate=False))
 
     async def _prune(self) -> None:
@@ -107,9 +111,12 @@ class Transcript(VerticalScroll, can_focus=False):
         if not old:
             return
         self._earlier += [block.copy() for block in old]
+        below = None if self.follows else self.max_scroll_y - self.scroll_y
         with self.app.batch_update():
             await self.remove_children(old)
             await self._show_earlier()
+        if below is not None:
+            self._stay(below)
 
     async def _show_earlier(self) -> None:
         count = len(self._earlier)

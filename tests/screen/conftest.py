@@ -1,5 +1,6 @@
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -43,7 +44,7 @@ class Stage:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait until something holds."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not holds():
                 await self.pilot.pause(0.01)
         await self.pilot.pause()
@@ -102,5 +103,6 @@ class Stager:
 
 
 @pytest.fixture
-def stage() -> Stager:
-    return Stager()
+def stage(caplog: pytest.LogCaptureFixture) -> Iterator[Stager]:
+    yield Stager()
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

@@ -1,14 +1,25 @@
+import pytest
 from textual.content import Content
 
 from engine.protocol import Timings, Usage
 from glimmer_tui.agent import events
+from glimmer_tui.widgets import transcript as transcript_module
 from glimmer_tui.widgets.answer import AnswerBlock
 from glimmer_tui.widgets.block import TextBlock
 from glimmer_tui.widgets.reasoning import ReasoningBlock
 from glimmer_tui.widgets.sheet import Sheet
 from glimmer_tui.widgets.tool_block import ToolBlock
-from glimmer_tui.widgets.transcript import MOST_BLOCKS, SLACK
 from tools.base import Display
+
+MOST_BLOCKS, SLACK, PAGE = 12, 3, 5
+
+
+@pytest.fixture
+def short_transcript(monkeypatch):
+    """A conversation that is pruned after a few blocks instead of a hundred."""
+    for name, value in (("MOST_BLOCKS", MOST_BLOCKS), ("SLACK", SLACK), ("PAGE", PAGE)):
+        monkeypatch.setattr(transcript_module, name, value)
+
 
 ANSWER = """# Found it
 
@@ -153,7 +164,7 @@ async def test_the_end_is_followed_only_while_it_is_in_sight(stage):
         await on.until(lambda: "Glimmer" in on.text())
 
 
-async def test_old_blocks_leave_the_screen_and_come_back(stage):
+async def test_old_blocks_leave_the_screen_and_come_back(stage, short_transcript):
     async with stage() as on:
         for number in range(MOST_BLOCKS + SLACK + 30):
             await on.screen.transcript.add(_said(f"line {number} ends"))
@@ -165,13 +176,13 @@ async def test_old_blocks_leave_the_screen_and_come_back(stage):
         await on.until(lambda: f"… {gone} earlier messages" in on.text())
         await transcript.restore()
         await on.pilot.pause()
-        assert transcript.earlier == max(gone - 40, 0)
+        assert transcript.earlier == gone - PAGE
         texts = [str(block.query_one("Static").visual) for block in transcript.blocks]
         numbers = [int(text.split()[1]) for text in texts if text.startswith("line")]
         assert numbers == list(range(numbers[0], numbers[-1] + 1))
 
 
-async def test_a_running_call_is_never_taken_out(stage):
+async def test_a_running_call_is_never_taken_out(stage, short_transcript):
     async with stage() as on:
         await on.play(events.ToolStarted("1", "run", "run sleep"))
         for number in range(MOST_BLOCKS + SLACK + 5):
@@ -180,7 +191,7 @@ async def test_a_running_call_is_never_taken_out(stage):
         assert on.screen.query_one(ToolBlock).state == "ok"
 
 
-async def test_a_pruned_call_comes_back_with_its_result(stage):
+async def test_a_pruned_call_comes_back_with_its_result(stage, short_transcript):
     async with stage() as on:
         await on.play(
             events.ToolStarted("1", "read", "read a.py"),
@@ -189,7 +200,8 @@ async def test_a_pruned_call_comes_back_with_its_result(stage):
         for number in range(MOST_BLOCKS + SLACK + 5):
             await on.screen.transcript.add(_said(f"{number}"))
         assert not on.screen.query(ToolBlock)
-        await on.screen.transcript.restore()
+        while on.screen.transcript.earlier:
+            await on.screen.transcript.restore()
         block = on.screen.query_one(ToolBlock)
         block.set_open(True)
         await on.until(lambda: block.query(Sheet))

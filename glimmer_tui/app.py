@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from glimmer_tui.screens.main import MainScreen
 from glimmer_tui.screens.port import Conversation
 from glimmer_tui.widgets import palette
+from glimmer_tui.widgets.terminal_keys import teach_alt_enter
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class GlimmerApp(App[None]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
+        teach_alt_enter()
         self._session = session
         self._initial_prompt = initial_prompt
         self._problem = ""

@@ -1,4 +1,6 @@
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.events import Key
 
 from glimmer_tui.agent import events
 
@@ -168,3 +170,9 @@ async def test_help_opens_on_a_question_mark_in_an_empty_composer_only(stage):
         await on.until(lambda: "Shift+Tab" in on.text() and "/reasoning" in on.text())
         await on.pilot.press("escape")
         await on.until(lambda: len(on.app.screen_stack) == 1)
+
+
+async def test_alt_enter_is_a_key_of_its_own_in_plain_terminals(stage):
+    async with stage():
+        tokens = list(XTermParser().feed("\x1b\r\r"))
+    assert [token.key for token in tokens if isinstance(token, Key)] == ["alt+enter", "enter"]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from sandbox.actions import Action
 from sandbox.command_risk import assess
-from sandbox.commands.units import Unit, units, varies
+from sandbox.commands.units import WHOLE, Unit, units, varies
 from sandbox.commands.words import names
 from sandbox.sensitive import is_protected, looks_secret
 from sandbox.visible import escaped
@@ -97,7 +97,7 @@ def _runner(unit: Unit) -> Unit:
 def _same_tests(approved: Unit, unit: Unit) -> bool:
     """The same runner with other tests. Options steer what a runner runs, so a new one asks again."""
     runner = _runner(approved)
-    if "|" in unit or (len(approved) == 1 and " " in approved[0]) or unit[: len(runner)] != runner:
+    if "|" in unit or approved[0] == WHOLE or unit[: len(runner)] != runner:
         return False
     rest = unit[len(runner) :]
     return all(word in approved or _names_a_test(word) for word in rest)
@@ -121,5 +121,5 @@ def _described(action: Action) -> str:
             return f"the command `{escaped(action.target)}`"
         case "test":
             found = units(action.target)
-            shown = " ".join(_runner(found[0])) if len(found) == 1 else action.target
+            shown = " ".join(_runner(found[0])) if len(found) == 1 and found[0][0] != WHOLE else action.target
             return f"`{escaped(shown)}`"

@@ -10,7 +10,7 @@ from sandbox.command_risk import Risk, assess
 from sandbox.sensitive import is_protected, looks_secret
 from sandbox.visible import escaped
 
-_STRICTEST_LAST: tuple[Literal["allow", "ask", "deny"], ...] = ("allow", "ask", "deny")
+_STRICTEST_FIRST: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
 _READ_ONLY = "The mode is read-only. Choose another mode to allow it: Shift+Tab, or /mode ask."
 
 

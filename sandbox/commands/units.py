@@ -1,12 +1,11 @@
 """A command as the separate commands it is made of, so that an approval can be held to exactly those."""
 
-import re
-
 from tree_sitter import Node
 
 from sandbox.commands.words import Source, names, parse, read_word
 
 Unit = tuple[str, ...]
+WHOLE = "|"
 _STATEFUL = names(
     "cd pushd popd dirs export declare typeset local readonly unset set shopt alias unalias source . eval "
     "exec trap umask ulimit hash enable read mapfile readarray getopts shift return exit break continue "
@@ -20,10 +19,10 @@ def units(command: str) -> tuple[Unit, ...]:
 
     A pipeline is one unit, its parts joined by "|", because what a program is fed decides what it does. A
     command with anything beyond plain words (expansions, files written, variables, changes to the shell
-    itself) is one unit too: its whole text.
+    itself) is one unit too: WHOLE and its text.
     """
     source = parse(command)
-    whole = ((command,),)
+    whole = ((WHOLE, command),)
     if source.tree.root_node.has_error or "\\\n" in command:
         return whole
     found: list[Unit] = []
@@ -50,7 +49,8 @@ def _collect(source: Source, node: Node, found: list[Unit]) -> bool:
 
 def _pipeline(source: Source, node: Node) -> Unit | None:
     if node.type != "pipeline":
-        return _simple(source, node)
+        unit = _simple(source, node)
+        return None if unit is None else _told_apart(unit)
     words: list[str] = []
     for child in node.children:
         if child.type in {"|", "|&"}:
@@ -59,8 +59,13 @@ def _pipeline(source: Source, node: Node) -> Unit | None:
         unit = _simple(source, child)
         if unit is None or unit == ():
             return None
-        words.extend(re.sub(r"^(\|&?|\\.*)$", r"\\\1", word) for word in unit)
+        words.extend(_told_apart(unit))
     return tuple(words)
+
+
+def _told_apart(unit: Unit) -> Unit:
+    """The words with those that could pass for a mark of ours escaped."""
+    return tuple(f"\\{word}" if word.startswith(("|", "\\")) else word for word in unit)
 
 
 def _simple(source: Source, node: Node) -> Unit | None:

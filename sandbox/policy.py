@@ -10,7 +10,8 @@ from sandbox.command_risk import Risk, assess
 from sandbox.sensitive import is_protected, looks_secret
 from sandbox.visible import escaped
 
-_STRICTEST_FIRST: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
+Verdict = Literal["allow", "ask", "deny"]
+_STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "ask")
 _READ_ONLY = "The mode is read-only. Choose another mode to allow it: Shift+Tab, or /mode ask."
 
 
@@ -23,9 +24,8 @@ def rule(
     mode and the approvals say; an approval only ever turns "ask" into "allow".
     """
     rulings = [_one(action, mode, approvals, root, cwd) for action in actions]
-    verdict = max(
-        (ruling.verdict for ruling in rulings), key=_STRICTEST_LAST.index, default=_STRICTEST_LAST[0]
-    )
+    verdicts = {ruling.verdict for ruling in rulings}
+    verdict: Verdict = next((verdict for verdict in _STRICTEST_FIRST if verdict in verdicts), "allow")
     reasons = dict.fromkeys(
         ruling.reason for ruling in rulings if ruling.verdict == verdict and ruling.reason
     )

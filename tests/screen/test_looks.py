@@ -81,6 +81,14 @@ LOOKS = (
 )
 
 
+async def at_rest(pilot: Pilot[None]) -> None:
+    """Wait until the picture changes no more."""
+    seen: list[str] = []
+    while len(seen) < 3 or len(set(seen[-3:])) > 1:
+        await pilot.pause(0.1)
+        seen.append(pilot.app.export_screenshot())
+
+
 @pytest.mark.parametrize(
     ("state", "size", "theme", "keys"), LOOKS, ids=[f"{s}-{w}x{h}-{t}" for s, (w, h), t, _ in LOOKS]
 )
@@ -92,8 +100,8 @@ def test_the_screen_looks_as_it_did(stage, snap_compare, state, size, theme, key
     async def ready(pilot: Pilot[None]) -> None:
         while not (session.drained() and app.main.status.status.mode):
             await pilot.pause(0.02)
-        await pilot.pause(0.2)
+        await at_rest(pilot)
         await pilot.press(*keys)
-        await pilot.pause(0.2)
+        await at_rest(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=ready)

@@ -11,7 +11,7 @@ from sandbox.sensitive import is_protected, looks_secret
 from sandbox.visible import escaped
 
 Verdict = Literal["allow", "ask", "deny"]
-_STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "ask")
+_STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "ask", "allow")
 _READ_ONLY = "The mode is read-only. Choose another mode to allow it: Shift+Tab, or /mode ask."
 
 
@@ -25,7 +25,7 @@ def rule(
     """
     rulings = [_one(action, mode, approvals, root, cwd) for action in actions]
     verdicts = {ruling.verdict for ruling in rulings}
-    verdict: Verdict = next((verdict for verdict in _STRICTEST_FIRST if verdict in verdicts), "allow")
+    verdict = next(one for one in _STRICTEST_FIRST if one in verdicts or one == "allow")
     reasons = dict.fromkeys(
         ruling.reason for ruling in rulings if ruling.verdict == verdict and ruling.reason
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from sandbox.actions import Action, Mode, Ruling
 from sandbox.approvals import Approvals
@@ -10,8 +9,7 @@ from sandbox.command_risk import Risk, assess
 from sandbox.sensitive import is_protected, looks_secret
 from sandbox.visible import escaped
 
-Verdict = Literal["allow", "ask", "deny"]
-_STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "ask", "allow")
+_STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 _READ_ONLY = "The mode is read-only. Choose another mode to allow it: Shift+Tab, or /mode ask."
 
 
@@ -24,12 +22,11 @@ def rule(
     mode and the approvals say; an approval only ever turns "ask" into "allow".
     """
     rulings = [_one(action, mode, approvals, root, cwd) for action in actions]
-    verdicts = {ruling.verdict for ruling in rulings}
-    verdict = next(one for one in _STRICTEST_FIRST if one in verdicts or one == "allow")
+    strictest = max(rulings, key=lambda ruling: _STRICTNESS[ruling.verdict], default=Ruling("allow"))
     reasons = dict.fromkeys(
-        ruling.reason for ruling in rulings if ruling.verdict == verdict and ruling.reason
+        ruling.reason for ruling in rulings if ruling.verdict == strictest.verdict and ruling.reason
     )
-    return Ruling(verdict, " ".join(reasons))
+    return Ruling(strictest.verdict, " ".join(reasons))
 
 
 def _one(action: Action, mode: Mode, approvals: Approvals, root: Path, cwd: Path | None) -> Ruling:

@@ -1,6 +1,7 @@
 """Keys that Textual does not tell apart by itself."""
 
 from enum import StrEnum
+from typing import cast
 
 
 class _Key(StrEnum):
@@ -19,5 +20,4 @@ def teach_alt_enter() -> None:
         from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
     except ImportError:
         return
-    if isinstance(ANSI_SEQUENCES_KEYS, dict):
-        ANSI_SEQUENCES_KEYS.setdefault("\x1b\r", (_Key.ALT_ENTER,))
+    cast(dict[str, object], ANSI_SEQUENCES_KEYS).setdefault("\x1b\r", (_Key.ALT_ENTER,))

@@ -23,7 +23,7 @@ NASTY = (
     "long " * 2_000 + "x" * 20_000,
     "日本語テキスト" * 50 + " 👩‍👩‍👧‍👦🏳️‍🌈 e" + "\u0301" * 500,
     "<script>alert(1)</script> &#8238; &lt; ![a](javascript:x) [click](http://evil) <http://auto>",
-    "> " * 60 + "deep\n" + "- " * 60 + "deep\n" + "`" * 9 + "\n|a|\n|-|\n|" + "b|" * 50,
+    "> " * 40 + "deep\n" + "- " * 40 + "deep\n" + "`" * 9 + "\n|a|\n|-|\n|" + "b|" * 50,
     "```python\nunclosed 'quote\n\n# heading\n***\n1. a\n   - b\n      1. c\n",
     "$variables { } %s {0} \\ \\n \\u202e\t\ttabs\r\nwindows\rmac",
 )
@@ -81,12 +81,12 @@ async def test_brackets_are_shown_as_written(stage):
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
 async def test_an_answer_may_come_in_any_pieces(stage, text):
     async with stage(size=(40, 12)) as on:
-        pieces = [text[start : start + 7] for start in range(0, min(len(text), 1_400), 7)]
+        pieces = [text[start : start + 7] for start in range(0, min(len(text), 700), 7)]
         await on.play(*(events.TextDelta(piece) for piece in pieces), events.TurnFinished("end", ""))
         assert on.app.is_running
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text())
 def test_printable_text_has_no_control_left(text):
     for shown in (printable(text), terminal_text(text), one_line(text)):
@@ -95,7 +95,7 @@ def test_printable_text_has_no_control_left(text):
     assert "\n" not in one_line(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(), st.integers(2, 30))
 def test_wrapping_loses_nothing_and_fits(text, width):
     line = Line(Content(printable(text).replace("\n", " ").expandtabs(4)), "12 + ", "added")
@@ -104,7 +104,7 @@ def test_wrapping_loses_nothing_and_fits(text, width):
     assert all(row.text.cell_length <= width or len(row.text) == 1 for row in rows)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.sampled_from(["a", "b", "\tc", "", "d\u202e", "e\r"])), st.data())
 def test_a_change_shows_every_changed_line(before, data):
     after = data.draw(st.lists(st.sampled_from(["a", "b", "\tc", "", "d\u202e", "f"])))

@@ -173,7 +173,8 @@ def main() -> None:
         return
     model = options.model or bundled_model()
     print(
-        f"model {model.name} ({model.stat().st_size / 1e6:.1f} MB), {platform.machine()}, {os.cpu_count()} cores"
+        f"model {model.name} ({model.stat().st_size / 1e6:.1f} MB), "
+        f"{platform.machine()}, {os.cpu_count()} cores"
     )
     for name, value in figures.items():
         shown = f"{value:.3f}" if isinstance(value, float) else value

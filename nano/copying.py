@@ -1,37 +1,32 @@
-"""Practice in copying: random tokens, then spans of them again, further back than the local window reaches.
+"""Practice in copying beside the first conversations: random tokens, and then the same ones again.
 
-Most of the work of mending a bug is copying names and lines. In conversations that skill comes late; on
-random tokens nothing else lowers the loss, so the global layers learn it in a few hundred steps.
+Most of the work of mending a bug is copying names and lines. Conversations alone teach that late; on random
+tokens nothing else lowers the loss. The length changes from batch to batch, so that the place to copy from
+must be found by what stands there and not by how far back it is; the longer ones reach beyond the local
+window, which only the global layers can do.
 """
 
 import torch
-from torch import Tensor
 
 from nano.batches import Batch
 
 FIRST_TOKEN = 300
 """Tokens below are markers and single bytes."""
+LEARNED = 0.5
+"""Practice is over when its running loss, in nats, falls below this."""
+TOKENS = 1400
+SHORTEST, LONGEST = 12, 330
 
 
-def copying(vocab: int, rows: int = 5, length: int = 400, spans: int = 16, longest: int = 24) -> Batch:
-    """A batch [rows, ...]: `length` random tokens, then `spans` pieces of 4 to `longest` of them.
+def practice(vocab: int) -> Batch:
+    """A batch of rows of random tokens, each said twice or more.
 
-    Only what follows from the beginning of a piece has a loss: its first token cannot be known.
+    The first saying, which cannot be known, and the first token of each later one have no loss.
     """
-    ids: list[Tensor] = []
-    weights: list[Tensor] = []
-    for _ in range(rows):
-        source = torch.randint(FIRST_TOKEN, vocab, (length,))
-        parts, marks = [source], [torch.zeros(length)]
-        for _ in range(spans):
-            size = int(torch.randint(4, longest + 1, ()))
-            start = int(torch.randint(0, length - size, ()))
-            parts.append(source[start : start + size])
-            mark = torch.ones(size)
-            mark[0] = 0.0
-            marks.append(mark)
-        ids.append(torch.cat(parts))
-        weights.append(torch.cat(marks))
-    shortest = min(len(row) for row in ids)
-    stacked = torch.stack([row[:shortest] for row in ids])
-    return Batch(stacked, torch.stack([row[:shortest] for row in weights]), torch.full_like(stacked, -1))
+    length = int(torch.exp(torch.empty(()).uniform_(2.5, 5.8)).clamp(SHORTEST, LONGEST))
+    times = 2 if length > 100 else 4
+    rows = max(2, TOKENS // (length * times))
+    ids = torch.randint(FIRST_TOKEN, vocab, (rows, length)).repeat(1, times)
+    weights = torch.ones_like(ids, dtype=torch.float32)
+    weights[:, : length + 1] = 0.0
+    return Batch(ids, weights, torch.full_like(ids, -1))

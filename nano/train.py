@@ -6,7 +6,6 @@ learning rate is held, then falls to zero over the last part of the budget (`--m
 
 import argparse
 import itertools
-import math
 import random
 import time
 from dataclasses import asdict, dataclass
@@ -19,7 +18,7 @@ from torch import Tensor
 from engine.chat_format import Marker
 from engine.messages import STRENGTHS, Strength
 from nano.batches import FOREIGN, Batch, Corpus
-from nano.copying import copying
+from nano.copying import LEARNED, practice
 from nano.model import Glimmer, Layer, Shape
 from nano.optimizer import Muon
 from nano.prefix import prefix_pieces
@@ -33,9 +32,6 @@ FOREIGN_SHARE = 0.2
 """The share of read tokens whose loss is computed; the head is a tenth of the work."""
 SHORT_PREFIX = 256
 """Tokens of the system block that most batches see; attention to all of it costs as much as all the rest."""
-COPYING_WEIGHT = 0.5
-COPIED_ENOUGH = 0.15
-"""Practice in copying stops when its running loss, in nats, falls below this."""
 FULL_SHARE, FULL_FROM = 0.12, 0.75
 """The share of batches that see the whole block, and the part of the budget from which on all do."""
 
@@ -105,26 +101,23 @@ def build_tokenizer(shards: list[Path], place: Path) -> Encoder:
 
 @dataclass
 class Progress:
-    """How far training is: seconds spent, steps, tokens seen, passes over the corpus."""
+    """How far training is: seconds spent, steps, tokens seen, passes, running loss of copying."""
 
     spent: float = 0.0
     step: int = 0
     seen: int = 0
     passes: int = 0
+    copying: float = 8.0
 
 
 class Training:
-    """The model with its optimizers, going on from the checkpoint in `folder` if there is one.
-
-    `copied` is the running loss of the practice in copying.
-    """
+    """The model with its optimizers, going on from the checkpoint in `folder` if there is one."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         self.shape = Shape(vocab=encoder.size)
         self.model = Glimmer(self.shape)
         self.optimizers = optimizers(self.model)
         self.progress = Progress()
-        self.copied = math.log(encoder.size)
         self.prefixes = {strength: torch.tensor(encoder.encode(_stored(strength))) for strength in STRENGTHS}
         self._place = folder / "checkpoint.pt"
         if self._place.exists():
@@ -132,26 +125,31 @@ class Training:
 
     def step(self, batch: Batch, progress: float, rng: random.Random) -> float:
         """One update; `progress` is the part of the budget that is spent. Returns the loss."""
-        factor = rate(progress, self.progress.step)
-        for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = group["base"] * factor
+        self._set_rate(rate(progress, self.progress.step))
         prefix = self.prefixes["low" if rng.random() < 0.7 else rng.choice(STRENGTHS[1:])]
         if progress <= FULL_FROM and rng.random() >= FULL_SHARE:
             prefix = prefix[-SHORT_PREFIX:]
         loss = loss_of(self.model, prefix, batch)
         loss.backward()
-        if self.copied > COPIED_ENOUGH and self.progress.step % 2 == 0:
-            practice = loss_of(self.model, prefix[:1], copying(self.shape.vocab))
-            (practice * COPYING_WEIGHT).backward()
-            self.copied += 0.1 * (practice.item() - self.copied)
+        if self.progress.copying > LEARNED:
+            copied = loss_of(self.model, prefix[:1], practice(self.shape.vocab))
+            copied.backward()
+            self.progress.copying += 0.1 * (copied.item() - self.progress.copying)
+        self._update()
+        self.progress.step += 1
+        self.progress.seen += batch.ids.numel()
+        return loss.item()
+
+    def _set_rate(self, factor: float) -> None:
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["base"] * factor
+
+    def _update(self) -> None:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad()
-        self.progress.step += 1
-        self.progress.seen += batch.ids.numel()
-        return loss.item()
 
     def save(self) -> None:
         """Write the checkpoint, whole or not at all."""
@@ -169,7 +167,7 @@ class Training:
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
-        self.progress = Progress(state["spent"], state["step"], state["seen"], state["passes"])
+        self.progress = Progress(**{name: state[name] for name in asdict(self.progress) if name in state})
 
 
 def _stored(strength: Strength) -> list[object]:
@@ -235,7 +233,7 @@ def run(
                 minutes, millions = progress.spent / 60, progress.seen / 1e6
                 print(
                     f"step {progress.step} {minutes:.1f} min {millions:.2f} M tokens "
-                    f"loss {loss:.4f} copying {training.copied:.3f}",
+                    f"loss {loss:.4f} copying {progress.copying:.3f}",
                     flush=True,
                 )
             if progress.step % 100 == 0:

@@ -26,6 +26,11 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _FIXED = {
+    # `git status` must neither write the index nor start the program a repository's own settings name.
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
     "GIT_TERMINAL_PROMPT": "0",
     "PAGER": "cat",
     "GIT_PAGER": "cat",

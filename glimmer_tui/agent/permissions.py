@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
+from sandbox.actions import Action, Mode, Ruling
 from sandbox.approvals import Approvals
 from sandbox.policy import rule
-
-from sandbox.actions import Action, Mode, Ruling
 
 
 class Permissions:

@@ -65,7 +65,7 @@ class Records:
             await asyncio.to_thread(self._snapshots.start_conversation)
         except (SnapshotError, OSError) as problem:
             _log.exception("a conversation could not be marked in the snapshots")
-            self._emit(Notice(f"Changes of earlier conversations will be shown as well. {problem}", "warning"))
+            self._emit(Notice(f"Changes of earlier conversations are shown too. {problem}", "warning"))
 
     async def preview(self, redo: bool) -> tuple[Restored, ...]:
         """What an undo or a redo would do."""
@@ -73,6 +73,12 @@ class Records:
             return ()
         look = self._snapshots.preview_redo if redo else self._snapshots.preview_undo
         return tuple(await asyncio.to_thread(look))
+
+    async def pass_over(self) -> None:
+        """Leave the last turn as it is, for undo to reach the one before it. Raises SnapshotError."""
+        if self._snapshots is not None:
+            await asyncio.to_thread(self._snapshots.leave)
+            await self.note("undo passed over")
 
     async def restore(self, redo: bool, force: bool = False) -> tuple[Restored, ...]:
         """Undo or redo one turn. Raises SnapshotError."""

@@ -141,6 +141,17 @@ class Session:
         """
         return await self._restore(redo=False, force=force)
 
+    async def pass_over(self) -> None:
+        """Keep the files of the last turn and make the turn before it the next to undo."""
+        if self._refuse_while_busy():
+            return
+        try:
+            await self._dispatcher.records.pass_over()
+        except (SnapshotError, OSError) as problem:
+            self._outbox.put(Notice(str(problem), "error"))
+            return
+        self._outbox.put(Notice("The last turn is kept. /undo now means the one before it."))
+
     async def redo(self, force: bool = False) -> tuple[Restored, ...]:
         """Bring back what the last undo took away, as `undo` does."""
         return await self._restore(redo=True, force=force)

@@ -151,9 +151,13 @@ class MainScreen(Screen[None]):
         self._session.reply(event.approval_id, Decision("deny"))
         self._stop()
 
-    async def on_undo_prompt_confirmed(self) -> None:
+    async def on_undo_prompt_confirmed(self, event: UndoPrompt.Confirmed) -> None:
         await self._close_prompt()
-        self.run_worker(self._undo(), group="files")
+        self.run_worker(self._undo(event.force), group="files")
+
+    async def on_undo_prompt_passed_over(self) -> None:
+        await self._close_prompt()
+        self.run_worker(self._pass_over(), group="files")
 
     async def on_undo_prompt_dismissed(self) -> None:
         await self._close_prompt()
@@ -243,10 +247,14 @@ class MainScreen(Screen[None]):
             await self.say("Nothing to undo.")
             return
         if self.prompt is None:
-            await self._show(UndoPrompt([undo_line(file) for file in files], self.clock))
+            in_conflict = any(file.outcome == "conflict" for file in files)
+            await self._show(UndoPrompt([undo_line(file) for file in files], in_conflict, self.clock))
 
-    async def _undo(self) -> None:
-        await self._session.undo()
+    async def _undo(self, force: bool) -> None:
+        await self._session.undo(force)
+
+    async def _pass_over(self) -> None:
+        await self._session.pass_over()
 
     async def _redo(self) -> None:
         await self._session.redo()

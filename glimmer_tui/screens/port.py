@@ -55,8 +55,12 @@ class Conversation(Protocol):
         """What `undo` would do to each file."""
         ...
 
-    async def undo(self) -> object:
-        """Put the files of the last turn back."""
+    async def undo(self, force: bool = False) -> object:
+        """Put the files of the last turn back; with `force`, those changed since as well."""
+        ...
+
+    async def pass_over(self) -> None:
+        """Keep the last turn's files and make the turn before it the next to undo."""
         ...
 
     async def redo(self) -> object:

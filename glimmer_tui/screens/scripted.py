@@ -107,12 +107,15 @@ class ScriptedSession:
         self.calls.append(("new_conversation",))
         self.emit(events.ConversationCleared())
 
+    async def pass_over(self) -> None:
+        self.calls.append(("pass_over",))
+
     async def preview_undo(self) -> "Sequence[Restored]":
         self.calls.append(("preview_undo",))
         return self._undoable
 
-    async def undo(self) -> None:
-        self.calls.append(("undo",))
+    async def undo(self, force: bool = False) -> None:
+        self.calls.append(("undo", "force") if force else ("undo",))
         self.emit(events.FilesRestored(tuple(file.path.as_posix() for file in self._undoable)))
 
     async def redo(self) -> None:

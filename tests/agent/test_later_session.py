@@ -27,3 +27,19 @@ async def test_what_an_earlier_session_changed_can_still_be_undone(world) -> Non
     await second.session.undo()
 
     assert (second.root / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+
+
+async def test_a_turn_in_conflict_can_be_passed_over(world) -> None:
+    again = {"path": "notes.txt", "old": "one", "new": "uno"}
+    here = world([call_reply("edit", FIX), text_reply("A."), call_reply("edit", again), text_reply("B.")])
+    await here.say("Fix it.")
+    await here.say("Translate it.")
+    (here.root / "notes.txt").write_text("mine\n")
+
+    await here.session.undo()
+    assert (here.root / "notes.txt").read_text() == "mine\n"
+    await here.session.pass_over()
+    await here.session.undo()
+
+    assert (here.root / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+    assert (here.root / "notes.txt").read_text() == "mine\n"

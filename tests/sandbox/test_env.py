@@ -1,3 +1,7 @@
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from sandbox.env import child_environment
@@ -69,3 +73,20 @@ def test_programs_are_kept_from_asking() -> None:
     assert found["GIT_TERMINAL_PROMPT"] == "0"
     assert found["PIP_NO_INPUT"] == found["PYTHONDONTWRITEBYTECODE"] == "1"
     assert found["DEBIAN_FRONTEND"] == "noninteractive"
+
+
+def test_a_repository_cannot_make_git_status_run_its_own_program(tmp_path: Path) -> None:
+    def git(*words: str, env: dict[str, str] | None = None) -> None:
+        subprocess.run(["git", *words], cwd=tmp_path, env=env, check=True, capture_output=True)
+
+    git("init", "-q")
+    (tmp_path / "a.txt").write_text("a\n")
+    trap = tmp_path / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    git("config", "core.fsmonitor", str(trap))
+
+    git("status", env=child_environment(os.environ))
+    assert not (tmp_path / "sprung").exists()
+    git("status")
+    assert (tmp_path / "sprung").exists()

@@ -57,3 +57,22 @@ async def test_undo_is_refused_while_a_turn_runs(stage):
         await undo(on)
         await on.until(lambda: "A turn is running" in on.text())
         assert on.screen.prompt is None and ("preview_undo",) not in on.session.calls
+
+
+async def test_a_file_changed_since_can_be_overwritten_or_its_turn_skipped(stage):
+    async with stage(undoable=FILES) as on:
+        for key, call in (("o", ("undo", "force")), ("s", ("pass_over",))):
+            await undo(on)
+            await on.until(lambda: on.screen.prompt is not None and on.screen.prompt.has_focus)
+            assert "overwrite what was changed since" in on.text()
+            await on.answer(key)
+            await on.until(lambda call=call: call in on.session.calls)
+
+
+async def test_without_a_conflict_there_is_nothing_to_overwrite(stage):
+    async with stage(undoable=FILES[:2]) as on:
+        await undo(on)
+        await on.until(lambda: on.screen.prompt is not None and on.screen.prompt.has_focus)
+        assert "overwrite" not in on.text()
+        await on.answer("o")
+        assert on.screen.prompt is not None and on.session.calls[-1] == ("preview_undo",)

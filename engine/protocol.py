@@ -118,9 +118,7 @@ class Done:
     timings: Timings = Timings()
 
 
-Delta = (
-    PrefillProgress | TextDelta | ReasoningDelta | ToolCallStarted | ToolCallReady | ToolCallFailed | Done
-)
+Delta = PrefillProgress | TextDelta | ReasoningDelta | ToolCallStarted | ToolCallReady | ToolCallFailed | Done
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What the person said "always" to in this session, and what that covers. Nothing is kept after it."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from sandbox.actions import Action
 from sandbox.command_risk import assess
@@ -12,6 +13,8 @@ from sandbox.visible import escaped
 _SUBCOMMAND_RUNNERS = names(
     "cargo go npm pnpm yarn bun deno make just dotnet mvn gradle ./gradlew ./mvnw mix rake swift zig bazel"
 )
+_RUNNERS_OF_TARGETS = names("make just mvn gradle ./gradlew ./mvnw rake zig")
+"""Where a further word is no test but one more thing to do, as in `make test deploy`."""
 _PYTHONS = ("python", "python3")
 
 
@@ -46,13 +49,20 @@ class Approvals:
                 case _:
                     pass
 
-    def covers(self, action: Action) -> bool:
-        """Whether an action was approved before. Policy still refuses what is forbidden."""
+    def covers(self, action: Action, root: Path | None = None, cwd: Path | None = None) -> bool:
+        """Whether an action was approved before. Policy still refuses what is forbidden.
+
+        The parts of a list that only read are judged as `assess` does with `root` and `cwd`.
+        """
         match action.kind:
             case "write" if _ordinary(action):
                 return self._edits
             case "test" | "execute":
-                return all(self._covers_unit(unit) for unit in units(action.target))
+                found = units(action.target)
+                unapproved = [unit for unit in found if not self._approved(unit)]
+                return len(unapproved) < len(found) and all(
+                    _only_reads(unit, root, cwd) for unit in unapproved
+                )
             case _:
                 return action in self._paths
 
@@ -69,20 +79,20 @@ class Approvals:
         joined = said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1]
         return f"{joined} for this session"
 
-    def _covers_unit(self, unit: Unit) -> bool:
+    def _approved(self, unit: Unit) -> bool:
         if unit in self._commands or unit in self._tests:
             return True
-        return any(_same_tests(approved, unit) for approved in self._tests) or _only_reads(unit)
+        return any(_same_tests(approved, unit) for approved in self._tests)
 
 
 def _ordinary(action: Action) -> bool:
     return not looks_secret(action.target) and not is_protected(action.target)
 
 
-def _only_reads(unit: Unit) -> bool:
+def _only_reads(unit: Unit, root: Path | None, cwd: Path | None) -> bool:
     """A reader among the parts of a list needs no approval of its own, if none of its words needs quotes."""
     text = " ".join(unit)
-    return units(text) == (unit,) and assess(text).level == "read"
+    return units(text) == (unit,) and assess(text, root, cwd).level == "read"
 
 
 def _runner(unit: Unit) -> Unit:
@@ -97,7 +107,7 @@ def _runner(unit: Unit) -> Unit:
 def _same_tests(approved: Unit, unit: Unit) -> bool:
     """The same runner with other tests. Options steer what a runner runs, so a new one asks again."""
     runner = _runner(approved)
-    if "|" in unit or approved[0] == WHOLE or unit[: len(runner)] != runner:
+    if "|" in unit or approved[0] in {WHOLE, *_RUNNERS_OF_TARGETS} or unit[: len(runner)] != runner:
         return False
     rest = unit[len(runner) :]
     return all(word in approved or _names_a_test(word) for word in rest)

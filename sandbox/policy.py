@@ -37,7 +37,7 @@ def _one(action: Action, mode: Mode, approvals: Approvals, root: Path, cwd: Path
             ruling = _read(action, mode, root)
         case "write" | "delete":
             ruling = _change(action, mode, root)
-    if ruling.verdict == "ask" and approvals.covers(action):
+    if ruling.verdict == "ask" and approvals.covers(action, root, cwd):
         return Ruling("allow", "Approved for this session.")
     return ruling
 

@@ -1,11 +1,14 @@
 """What "always" covers, and above all what it does not."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.actions import Action
 from sandbox.approvals import Approvals
+from sandbox.policy import rule
 
 
 def _covers(remembered: Action, asked: Action) -> bool:
@@ -118,6 +121,31 @@ def test_a_runner_with_subcommands_covers_that_one() -> None:
     assert _covers(Action("test", "cargo test"), Action("test", "cargo test parser"))
     assert not _covers(Action("test", "cargo test"), Action("test", "cargo publish"))
     assert not _covers(Action("test", "npm test"), Action("execute", "npm install"))
+
+
+@pytest.mark.parametrize("asked", ["make test deploy", "make test -k", "make deploy"])
+def test_a_further_word_is_one_more_target_to_some_runners(asked: str) -> None:
+    assert _covers(Action("test", "make test"), Action("test", "make test"))
+    assert not _covers(Action("test", "make test"), Action("test", asked))
+
+
+def test_a_command_that_reads_is_not_approved_by_its_name(tmp_path: Path) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    (root / "src").mkdir(parents=True)
+    outside.mkdir()
+    (root / "src" / "out").symlink_to(outside)
+    (root / ".env").write_text("TOKEN=1\n")
+    approvals = Approvals()
+    approvals.remember([Action("execute", "make lint")])
+    for command, cwd in [
+        ("cat out/notes.txt", root / "src"),
+        ("cat src/out/notes.txt", root),
+        ("cat src/out/notes.txt && make lint", root),
+        ("grep -r TOKEN --include=* .", root),
+        ("make lint; cat ../notes.txt", root),
+    ]:
+        assert rule([Action("execute", command)], "ask", approvals, root, cwd).verdict == "ask"
+    assert rule([Action("execute", "ls src && make lint")], "ask", approvals, root).verdict == "allow"
 
 
 def test_said_in_words() -> None:

@@ -58,14 +58,16 @@ def build_session(options: Options, engine: Engine | None = None) -> Session:
     records = Records(options.root, snapshots, audit, outbox.put)
 
     def release() -> None:
-        shell.close()
-        records.close()
+        try:
+            shell.close()
+        finally:
+            records.close()
 
     return Session(
         engine,
         Dispatcher(
             Toolbox(_registry(Workspace(options.root), shell, snapshots)),
-            Permissions(options.mode, Approvals(), options.root),
+            Permissions(options.mode, Approvals(), options.root, lambda: Path(shell.cwd)),
             ApprovalDesk(outbox.put),
             records,
             outbox.put,

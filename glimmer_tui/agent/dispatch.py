@@ -85,15 +85,17 @@ class Dispatcher:
             case ToolCallReady():
                 pass
         try:
-            planned = await asyncio.to_thread(self.toolbox.plan, call)
-            if isinstance(planned, Result):
-                return self._finish(call, planned)
-            ruling = self._judge(planned.plan)
+            prepared = await asyncio.to_thread(self._plan, call)
         except Exception as problem:
             return self._finish(call, self._broken(call, problem))
-        if stop.is_set:
-            return self._finish(call, outcome.cancelled())
-        return _Prepared(call, planned.tool, planned.plan, ruling)
+        return self._finish(call, prepared) if isinstance(prepared, Result) else prepared
+
+    def _plan(self, call: ToolCall) -> _Prepared | Result:
+        """Plan the call and judge the plan. Blocks: both look at files."""
+        planned = self.toolbox.plan(call)
+        if isinstance(planned, Result):
+            return planned
+        return _Prepared(call, planned.tool, planned.plan, self._judge(planned.plan))
 
     def _judge(self, plan: Plan) -> Ruling:
         ruling = self.permissions.judge(plan.actions)
@@ -105,28 +107,38 @@ class Dispatcher:
         return prepared if isinstance(prepared, Outcome) else await self._carry_out(prepared, stop)
 
     async def _carry_out(self, prepared: _Prepared, stop: Stop) -> Outcome:
-        call, plan, ruling = prepared.call, prepared.plan, prepared.ruling
-        if ruling.verdict == "deny":
-            await self.records.judged(call, plan, "not_allowed", ruling.reason)
-            return self._finish(call, outcome.not_allowed(ruling.reason))
-        if ruling.verdict == "ask":
-            decision = await self._ask(call, plan, ruling.reason)
-            if stop.is_set:
-                return self._finish(call, outcome.cancelled())
-            await self.records.judged(call, plan, decision.verdict, decision.note)
-            if decision.verdict == "deny":
-                return self._finish(call, outcome.declined(decision.note))
-        else:
-            await self.records.judged(call, plan, "allowed", ruling.reason)
-        refused = await self._record(call, plan, stop)
+        call, plan = prepared.call, prepared.plan
+        refused = await self._refused(prepared, stop) or await self._record(call, plan, stop)
+        if stop.is_set:
+            refused = outcome.cancelled()
         if refused is not None:
             return self._finish(call, refused)
         result = await self._apply(prepared, stop)
         await self.records.done(call, result)
         return self._finish(call, result)
 
-    async def _ask(self, call: ToolCall, plan: Plan, reason: str) -> Decision:
-        always = self.permissions.always(plan.actions)
+    async def _refused(self, prepared: _Prepared, stop: Stop) -> Result | None:
+        """Settle whether the call may run; a result when it may not."""
+        call, plan, ruling = prepared.call, prepared.plan, prepared.ruling
+        if stop.is_set:
+            return outcome.cancelled()
+        if ruling.verdict == "deny":
+            await self.records.judged(call, plan, "not_allowed", ruling.reason)
+            return outcome.not_allowed(ruling.reason)
+        if ruling.verdict == "allow":
+            await self.records.judged(call, plan, "allowed", ruling.reason)
+            return None
+        decision = await self._ask(call, plan, ruling.reason, stop)
+        if stop.is_set:
+            return outcome.cancelled()
+        await self.records.judged(call, plan, decision.verdict, decision.note)
+        return outcome.declined(decision.note) if decision.verdict == "deny" else None
+
+    async def _ask(self, call: ToolCall, plan: Plan, reason: str, stop: Stop) -> Decision:
+        """Ask the person. Once the turn is stopped nobody is asked: no answer would be waited for."""
+        always = await asyncio.to_thread(self.permissions.always, plan.actions)
+        if stop.is_set:
+            return Decision("deny")
         request = ApprovalRequested(new_id(), call.id, call.name, plan.preview, reason, always)
         decision = await self.desk.ask(request)
         if decision.verdict == "allow_always":
@@ -144,7 +156,7 @@ class Dispatcher:
         if not unrecorded:
             return None
         why = "; ".join(f"{item.path}: {item.reason}" for item in unrecorded)
-        decision = await self._ask(call, plan, f"This could not be undone. {why}")
+        decision = await self._ask(call, plan, f"This could not be undone. {why}", stop)
         if stop.is_set:
             return outcome.cancelled()
         return outcome.declined(decision.note) if decision.verdict == "deny" else None

@@ -40,8 +40,13 @@ class Draft:
                 pass
 
     def message(self) -> Message | None:
-        """The assistant's message, None when the model wrote nothing."""
-        return Message("assistant", tuple(self._parts), self.reply_id) if self._parts else None
+        """The assistant's message, None when the model wrote nothing.
+
+        A reply that broke off before it said anything, within a call for instance, is kept without parts:
+        the engine remembers what was drawn, and would have to read much again without it.
+        """
+        drawn = self.done is not None and self.done.usage.generated > 0
+        return Message("assistant", tuple(self._parts), self.reply_id) if self._parts or drawn else None
 
     @property
     def answer(self) -> str:

@@ -1,5 +1,6 @@
 """What may happen unasked: the mode, and what the person allowed for good."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from sandbox.actions import Action, Mode, Ruling
@@ -8,15 +9,22 @@ from sandbox.policy import rule
 
 
 class Permissions:
-    """Judges plans of one project by the current mode. Fails closed: what cannot be judged is asked."""
+    """Judges plans of one project by the current mode. Fails closed: what cannot be judged is asked.
 
-    def __init__(self, mode: Mode, approvals: Approvals, root: Path) -> None:
+    `cwd` tells the folder the next command would run in, by default the project's.
+    """
+
+    def __init__(
+        self, mode: Mode, approvals: Approvals, root: Path, cwd: Callable[[], Path] | None = None
+    ) -> None:
         self.mode: Mode = mode
         self._approvals = approvals
         self._root = root
+        self._cwd = cwd or (lambda: root)
 
     def judge(self, actions: tuple[Action, ...]) -> Ruling:
-        return rule(actions, self.mode, self._approvals, self._root)
+        """The ruling on a plan. Blocks: links and wildcards are looked up on disk."""
+        return rule(actions, self.mode, self._approvals, self._root, self._cwd())
 
     def always(self, actions: tuple[Action, ...]) -> str:
         """What "always" would allow, in words."""

@@ -61,10 +61,13 @@ class Session:
         self._loading: asyncio.Task[TurnFailed | None] | None = None
         self._work: asyncio.Task[None] | None = None
         self._turn: Turn | None = None
+        self._stop_next = False
         self._turns = 0
         self._usage = Usage()
         self._branch = ""
         self._instructed = False
+        self._files_at_rest = asyncio.Lock()
+        """Held by turns and by undo: a turn that is sent while files are put back waits for them."""
 
     @property
     def busy(self) -> bool:
@@ -101,8 +104,9 @@ class Session:
         self._dispatcher.desk.reply(approval_id, decision)
 
     def cancel(self) -> None:
-        """Stop the running turn at the next safe point. Does nothing when none runs."""
+        """Stop the turn that runs or is about to, at the next safe point. Does nothing when there is none."""
         if self._turn is None:
+            self._stop_next = self.busy
             return
         self._turn.stop.set()
         self._dispatcher.desk.deny_all()
@@ -125,10 +129,13 @@ class Session:
         self._history = self._new_history()
         self._instructed = False
         self._usage = Usage()
-        await self._engine.reset()
-        await self._dispatcher.records.start_conversation()
         self._outbox.put(events.ConversationCleared())
         self._publish_status()
+        await self._dispatcher.records.start_conversation()
+        try:
+            await self._engine.reset()
+        except EngineError as problem:
+            self._outbox.put(Notice(str(problem), "error"))
 
     async def preview_undo(self) -> tuple[Restored, ...]:
         """What `undo` would do to each file of the last turn; () when there is nothing to undo."""
@@ -146,7 +153,8 @@ class Session:
         if self._refuse_while_busy():
             return
         try:
-            await self._dispatcher.records.pass_over()
+            async with self._files_at_rest:
+                await self._dispatcher.records.pass_over()
         except (SnapshotError, OSError) as problem:
             self._outbox.put(Notice(str(problem), "error"))
             return
@@ -164,10 +172,12 @@ class Session:
             await asyncio.gather(self._work, return_exceptions=True)
         if self._loading is not None:
             await asyncio.gather(self._loading, return_exceptions=True)
-        with contextlib.suppress(EngineError):
-            await self._engine.close()
-        await asyncio.to_thread(self._release)
-        self._outbox.close()
+        try:
+            with contextlib.suppress(EngineError):
+                await self._engine.close()
+            await asyncio.to_thread(self._release)
+        finally:
+            self._outbox.close()
 
     async def _load(self) -> TurnFailed | None:
         """Load the model. A failure is published here only when no turn waits to tell it."""
@@ -196,14 +206,18 @@ class Session:
 
     async def _work_off_queue(self) -> None:
         steering = False
-        while self._queue:
-            await self._run_turn(self._queue.popleft(), steering)
-            steering = True
+        async with self._files_at_rest:
+            while self._queue:
+                await self._run_turn(self._queue.popleft(), steering)
+                steering = True
 
     async def _run_turn(self, said: _Said, steering: bool) -> None:
         turn = Turn(self._engine, self._dispatcher, self._history, self._settings, self._outbox.put)
         self._turn = turn
         self._turns += 1
+        if self._stop_next:
+            turn.stop.set()
+            self._stop_next = False
         try:
             await self._enter(said, steering)
             self._outbox.put(events.TurnStarted(self._turns))
@@ -213,12 +227,16 @@ class Session:
         except Exception as problem:
             _log.exception("a turn failed")
             end = _internal(problem)
-        await self._settle(end, turn)
+        try:
+            await self._settle(turn)
+        except Exception as problem:
+            _log.exception("a turn could not be closed")
+            end = _internal(problem)
         self._turn = None
         self._publish_status()
         self._outbox.put(end)
 
-    async def _settle(self, end: TurnEnd, turn: Turn) -> None:
+    async def _settle(self, turn: Turn) -> None:
         """Leave a valid history and a closed record behind, however the turn ended."""
         words = CANCELLED if turn.stop.is_set else NOT_RUN
         await self._history.add(*results_for(open_calls(self._history.messages), words))
@@ -239,17 +257,18 @@ class Session:
     async def _restore(self, redo: bool, force: bool) -> tuple[Restored, ...]:
         if self._refuse_while_busy():
             return ()
-        try:
-            restored = await self._dispatcher.records.restore(redo, force)
-        except (SnapshotError, OSError) as problem:
-            self._outbox.put(Notice(str(problem), "error"))
-            return ()
-        for event in restored_events(restored, redo):
-            self._outbox.put(event)
-        note = restored_note(restored, redo)
-        if note is not None and self._history.messages:
-            await self._history.add(note)
-        return restored
+        async with self._files_at_rest:
+            try:
+                restored = await self._dispatcher.records.restore(redo, force)
+            except (SnapshotError, OSError) as problem:
+                self._outbox.put(Notice(str(problem), "error"))
+                return ()
+            for event in restored_events(restored, redo):
+                self._outbox.put(event)
+            note = restored_note(restored, redo)
+            if note is not None and self._history.messages:
+                await self._history.add(note)
+            return restored
 
     def _refuse_while_busy(self) -> bool:
         if self.busy:

@@ -1,0 +1,42 @@
+"""Commands are judged from the folder they would run in, which is the shell's own."""
+
+from engine.scripted import call_reply, text_reply
+from glimmer_tui.agent import events
+
+
+def run(command: str):
+    return call_reply("run", {"command": command})
+
+
+async def test_after_cd_a_command_is_judged_from_there(world) -> None:
+    here = world(
+        [
+            run("cd src"),
+            run("cat ../calc.py"),
+            run("cat ../../secret.txt"),
+            run("cat lib.py"),
+            text_reply("Done."),
+        ]
+    )
+    (here.root / "src").mkdir()
+    (here.root / "src" / "lib.py").write_text("lib = 1\n")
+    (here.root.parent / "secret.txt").write_text("private\n")
+    await here.say("Look around.")
+
+    asked = [request.preview.command for request in here.of(events.ApprovalRequested)]
+    assert asked == ["cat ../../secret.txt"]
+    assert "return a - b" in here.results[1]
+    assert "lib = 1" in here.results[3]
+
+
+async def test_a_link_beside_the_command_is_followed_from_there(world) -> None:
+    here = world([run("cd src"), run("cat out/secret.txt"), text_reply("Done.")])
+    (here.root / "src").mkdir()
+    outside = here.root.parent / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("private\n")
+    (here.root / "src" / "out").symlink_to(outside)
+    await here.say("Look around.")
+
+    asked = [request.preview.command for request in here.of(events.ApprovalRequested)]
+    assert asked == ["cat out/secret.txt"]

@@ -190,18 +190,28 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _seed(text: str) -> int:
-    return _between(int(text), 0, 2**32 - 1)
+    return _between(_whole(text), 0, 2**32 - 1)
 
 
 def _steps(text: str) -> int:
-    return _between(int(text), 1, 1000)
+    return _between(_whole(text), 1, 1000)
 
 
 def _temperature(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}") from None
     if not 0 <= value <= 5:
         raise argparse.ArgumentTypeError("must lie between 0 and 5")
     return value
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}") from None
 
 
 def _between(value: int, least: int, most: int) -> int:

@@ -18,9 +18,9 @@ max_steps = 50
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 CONFIG_FILE = "config.toml"
 ModeName = Literal["read-only", "ask", "auto-edit", "auto"]
@@ -31,6 +31,19 @@ class ConfigError(Exception):
     """A settings file that cannot be used: which file, which line, which key, and why."""
 
 
+def _expands(path: str) -> str:
+    if "\0" in path:
+        raise ValueError("a path cannot hold a NUL character")
+    try:
+        Path(path).expanduser()
+    except RuntimeError as problem:
+        raise ValueError("the home folder it names is not known") from problem
+    return path
+
+
+_PathText = Annotated[str, AfterValidator(_expands)]
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -38,7 +51,7 @@ class _Table(BaseModel):
 class ModelSettings(_Table):
     """Which model runs, and how. What is not given is left to the model and the machine."""
 
-    path: str | None = None
+    path: _PathText | None = None
     """A GGUF file; the bundled model when not given."""
     context_size: int | None = Field(default=None, ge=512)
     """Tokens of context."""
@@ -69,7 +82,7 @@ class Config(_Table):
     """Everything that can be set in a file."""
 
     theme: str = "glimmer-dark"
-    trusted_projects: tuple[str, ...] = Field(default=(), strict=False)
+    trusted_projects: tuple[_PathText, ...] = Field(default=(), strict=False)
     """Folders whose AGENTS.md and settings are used."""
     model: ModelSettings = ModelSettings()
     agent: AgentSettings = AgentSettings()
@@ -110,7 +123,7 @@ def _read(path: Path, model: type[BaseModel]) -> BaseModel:
         raise ConfigError(f"{path} is not UTF-8 text.") from problem
     try:
         return model.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as problem:
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise ConfigError(f"{path} is not valid TOML: {problem}.") from problem
     except ValidationError as problem:
         raise ConfigError("\n".join(_complaints(path, text, problem))) from problem
@@ -128,7 +141,7 @@ def _complaints(path: Path, text: str, problem: ValidationError) -> list[str]:
 
 
 def _why(error: dict[str, Any]) -> str:
-    message = str(error["msg"]).rstrip(".")
+    message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
     return f"= {error['input']!r}: {message[:1].lower()}{message[1:]}"
 
 

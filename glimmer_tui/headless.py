@@ -40,9 +40,11 @@ async def _run(session: Session, prompt: str, output: Output) -> int:
         loop.remove_signal_handler(signal.SIGINT)
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
-    await session.start()
-    session.submit(prompt)
     try:
+        await session.start()
+        session.submit(prompt)
+        if report.interrupted:
+            session.cancel()
         async for event in session.events():
             report.add(event)
             _write_event(event, report, output)

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 PROJECT_SETTINGS = Path(".glimmer", "config.toml")
@@ -14,7 +15,7 @@ class Trust:
 
     def __init__(self, state: Path, listed: Iterable[str] = ()) -> None:
         self._file = state / "trusted.json"
-        self._listed = frozenset(Path(path).expanduser().resolve() for path in listed)
+        self._listed = frozenset(_real_paths(listed))
 
     def __contains__(self, folder: Path) -> bool:
         real = folder.resolve()
@@ -35,13 +36,20 @@ class Trust:
         """What was saved; a file that cannot be read trusts nothing."""
         try:
             paths = json.loads(self._file.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return frozenset()
         match paths:
             case list():
                 return frozenset(Path(path) for path in paths if isinstance(path, str))
             case _:
                 return frozenset()
+
+
+def _real_paths(listed: Iterable[str]) -> Iterator[Path]:
+    """Where the paths lead; one that leads round in circles is left out."""
+    for path in listed:
+        with suppress(OSError, RuntimeError):
+            yield Path(path).expanduser().resolve()
 
 
 def unused_files(folder: Path) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Notices a model that goes round in circles: the same call, or the same two calls, with the same results."""
 
+import re
 from collections import deque
 from collections.abc import Sequence
 
@@ -10,6 +11,10 @@ LONGEST_PATTERN = 2
 """Patterns of one call (A A A) and of two (A B A B A B) are looked for."""
 
 
+_INCIDENTAL = re.compile(r"\b\d+\.\d+ ?m?s\b|\b0x[0-9a-f]+\b")
+"""Measured times and memory addresses: they differ from run to run and mean no progress."""
+
+
 class LoopGuard:
     """Remembers the last calls of a turn. Pure: it decides nothing but whether they repeat."""
 
@@ -18,7 +23,7 @@ class LoopGuard:
 
     def add(self, call: str, result: str) -> bool:
         """Take note of a call (name and arguments as text) and its result; True when that makes a loop."""
-        self._seen.append((call, result))
+        self._seen.append((call, _INCIDENTAL.sub("", result)))
         seen = tuple(self._seen)
         return any(_repeats(seen, length) for length in range(1, LONGEST_PATTERN + 1))
 

@@ -25,6 +25,10 @@ def test_no_file_gives_the_defaults(tmp_path: Path) -> None:
         ("[modle]\npath = 'x'", "line 1: modle is not a setting there."),
         ("theme = ", "is not valid TOML: "),
         ("trusted_projects = 'x'", "line 1: trusted_projects = 'x': "),
+        ("trusted_projects = ['~nobody-at-all/x']", "the home folder it names is not known."),
+        ("[model]\npath = '~nobody-at-all/x.gguf'", "line 2: model.path = '~nobody-at-all/x.gguf': the home"),
+        ('[model]\npath = "a\\u0000b"', "a path cannot hold a NUL character."),
+        (f"theme = {'[' * 5000}", "is not valid TOML: "),
     ],
 )
 def test_a_wrong_file_names_file_line_and_key(tmp_path: Path, text: str, words: str) -> None:
@@ -102,6 +106,14 @@ def test_the_command_line_wins_over_the_project_over_the_person(folders: tuple[P
     )
     assert options.mode == "auto"
     assert resolve(project, Flags(mode="ask", reasoning="high")).mode == "ask"
+
+
+def test_a_listed_path_that_leads_in_circles_trusts_nothing(tmp_path: Path) -> None:
+    project, circle = tmp_path / "project", tmp_path / "circle"
+    project.mkdir()
+    circle.symlink_to(circle)
+    trust = Trust(tmp_path / "state", [str(circle), str(project)])
+    assert project in trust and tmp_path not in trust
 
 
 def test_trust_goes_with_the_real_folder(tmp_path: Path) -> None:

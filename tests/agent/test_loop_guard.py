@@ -17,6 +17,12 @@ def test_a_result_that_changes_is_progress() -> None:
     assert loops(("a", "1"), ("a", "2"), ("a", "3")) == [False] * 3
 
 
+def test_a_run_that_only_took_another_time_is_no_progress() -> None:
+    runs = [f"1 failed in 0.{digit}s\n<Cart object at 0x7f{digit}ab>" for digit in "123"]
+    assert loops(*(("run pytest", run) for run in runs)) == [False, False, True]
+    assert loops(*(("tail log", f"step {count}, 3.5 kB") for count in range(3))) == [False] * 3
+
+
 def test_a_call_in_between_breaks_the_row() -> None:
     assert loops(("a", "1"), ("a", "1"), ("b", "1"), ("a", "1"), ("a", "1")) == [False] * 5
 

@@ -142,6 +142,21 @@ def test_an_interrupt_ends_the_turn_in_order(session, capsys) -> None:
     assert (report["stop"], report["exit_reason"], report["answer"]) == ("cancelled", "interrupted", "Half")
 
 
+def test_an_interrupt_before_the_prompt_was_sent_counts(session, capsys, monkeypatch) -> None:
+    start = Session.start
+
+    async def interrupted(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await start(self)
+
+    monkeypatch.setattr(Session, "start", interrupted)
+    engine = ScriptedEngine([text_reply("Never.")])
+    assert run_headless(session(engine=engine), "Go.", "json") == 130
+    assert engine.requests == []
+    report = json.loads(capsys.readouterr().out)
+    assert (report["stop"], report["answer"]) == ("cancelled", "")
+
+
 def test_every_event_is_documented_with_its_fields() -> None:
     text = DOCUMENT.read_text()
     rows = dict(re.findall(r"^\| `([a-z_`, ]+)` \|(.*)\|$", text, re.MULTILINE))

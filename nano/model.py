@@ -16,6 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+SHARPNESS = 2.0
+"""First gain of the query norm. With normed queries and keys it bounds how sharp attention can be: at 1 the
+largest score is sqrt(head_width), too little to single out one of a thousand tokens."""
 BLOCK = 128
 """Queries an attention block."""
 
@@ -85,10 +88,8 @@ class Layer(nn.Module):
         after = 1.0 / math.sqrt(2 * shape.layers)
         self.attn_post = nn.Parameter(torch.full((shape.width,), after))
         self.ffn_post = nn.Parameter(torch.full((shape.width,), after))
-        self.q_norm, self.k_norm = (
-            nn.Parameter(torch.ones(shape.head_width)),
-            nn.Parameter(torch.ones(shape.head_width)),
-        )
+        self.q_norm = nn.Parameter(torch.full((shape.head_width,), SHARPNESS))
+        self.k_norm = nn.Parameter(torch.ones(shape.head_width))
 
     def project(self, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Queries [B, H, T, D], keys and values [B, KV, T, D], gate [B, T, H*D] of x [B, T, width]."""

@@ -33,9 +33,8 @@ PAD = "<|finetune_right_pad|>"
 MASK = "<|mask|>"
 
 
-def train(texts: Iterable[str], size: int) -> Tokenizer:
-    """Train on plain text pieces (no markers in them) to `size` tokens, specials and 256 bytes included."""
-    tokenizer = Tokenizer(models.BPE())
+def with_pieces(tokenizer: Tokenizer) -> Tokenizer:
+    """Make a BPE split text as llama.cpp's "qwen2" does, over bytes."""
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(SPLIT), behavior="isolated"),
@@ -43,6 +42,12 @@ def train(texts: Iterable[str], size: int) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def train(texts: Iterable[str], size: int) -> Tokenizer:
+    """Train on plain text pieces (no markers in them) to `size` tokens, specials and 256 bytes included."""
+    tokenizer = with_pieces(Tokenizer(models.BPE()))
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=list(SPECIALS),

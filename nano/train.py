@@ -22,6 +22,7 @@ from nano.copying import LEARNED, practice
 from nano.model import Glimmer, Layer, Shape
 from nano.optimizer import Muon
 from nano.prefix import prefix_pieces
+from nano.restore import restore_model, restore_tokenizer
 from nano.tokenizer import PAD, Encoder, plain_texts, train
 
 VOCABULARY = 2048
@@ -187,6 +188,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--corpus", type=Path, default=Path("nano/out"))
     parser.add_argument("--held-out", type=Path, default=Path("nano/out/held-out"))
     parser.add_argument("--out", type=Path, default=Path("nano/out"))
+    parser.add_argument("--start", type=Path, help="a GGUF of the same recipe to begin from")
     parser.add_argument("--minutes", type=float, default=80.0)
     parser.add_argument("--tokens", type=int, default=4500, help="tokens a batch")
     parser.add_argument("--threads", type=int, default=2)
@@ -203,12 +205,16 @@ def main() -> None:
         fuse()
     options.out.mkdir(parents=True, exist_ok=True)
     shards = sorted(options.corpus.glob("corpus-*.jsonl"))
+    if options.start and not (options.out / "tokenizer.json").exists():
+        restore_tokenizer(options.start).save(str(options.out / "tokenizer.json"))
     encoder = build_tokenizer(shards, options.out / "tokenizer.json")
     pad = encoder.specials[PAD]
     corpus = Corpus(shards, encoder, LONGEST)
     held_out = Corpus(sorted(options.held_out.glob("*.jsonl")), encoder, LONGEST)
     check = list(itertools.islice(held_out.epoch(random.Random(1), 12_000, pad), 6))
     training = Training(options.out, encoder)
+    if options.start and not training.progress.step:
+        training.model.load_state_dict(restore_model(options.start).state_dict())
     parameters = sum(p.numel() for p in training.model.parameters())
     print(f"{parameters / 1e6:.2f} M parameters, {len(corpus.samples)} conversations", flush=True)
     run(training, corpus, check, options, pad)

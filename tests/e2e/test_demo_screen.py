@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from terminal import Terminal
+
+from tests.e2e.terminal import Terminal
 
 
 @pytest.fixture

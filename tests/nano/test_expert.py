@@ -34,7 +34,7 @@ def test_a_drawn_bug_is_a_bug_and_its_mending_mends_it(kind):
 
 def test_a_planted_project_fails_and_its_mended_form_passes(tmp_path: Path):
     rng = random.Random(4)
-    for number in range(6):
+    for number in range(4):
         project = make_project(rng, 1 + number % 2)
         root = tmp_path / str(number)
         write_files(root, project.files)
@@ -51,13 +51,15 @@ def test_a_planted_project_fails_and_its_mended_form_passes(tmp_path: Path):
         assert run_pytest(root)[1] == 0
 
 
-def _conversations(count: int, scratch: Path) -> list[list[tuple[Message, float]]]:
-    rng = random.Random(11)
-    return [trajectory(rng, scratch) for _ in range(count)]
+@pytest.fixture(scope="module")
+def conversations(tmp_path_factory: pytest.TempPathFactory) -> list[list[tuple[Message, float]]]:
+    """Enough conversations to hold every kind of mistake."""
+    rng, scratch = random.Random(11), tmp_path_factory.mktemp("conversations")
+    return [trajectory(rng, scratch) for _ in range(30)]
 
 
-def test_conversations_hold_only_calls_that_the_parser_accepts_and_that_end_in_an_answer(tmp_path: Path):
-    for turns in _conversations(25, tmp_path):
+def test_conversations_hold_only_calls_that_the_parser_accepts_and_that_end_in_an_answer(conversations):
+    for turns in conversations:
         for message, _weight in turns:
             if message.role != "assistant":
                 continue
@@ -77,9 +79,9 @@ def test_conversations_hold_only_calls_that_the_parser_accepts_and_that_end_in_a
         assert not any(isinstance(part, ToolCall) for part in turns[-1][0].parts)
 
 
-def test_mistakes_are_played_without_loss_and_followed_by_the_right_step(tmp_path: Path):
+def test_mistakes_are_played_without_loss_and_followed_by_the_right_step(conversations):
     skipped = learned_after = 0
-    for turns in _conversations(40, tmp_path):
+    for turns in conversations:
         for index, (message, weight) in enumerate(turns):
             if message.role == "assistant" and weight == 0:
                 skipped += 1
@@ -89,10 +91,10 @@ def test_mistakes_are_played_without_loss_and_followed_by_the_right_step(tmp_pat
     assert learned_after == skipped
 
 
-def test_every_kind_of_tool_result_comes_from_the_tools(tmp_path: Path):
+def test_every_kind_of_tool_result_comes_from_the_tools(conversations):
     texts = [
         part.text
-        for turns in _conversations(40, tmp_path)
+        for turns in conversations
         for message, _ in turns
         for part in message.parts
         if isinstance(part, ToolResult)

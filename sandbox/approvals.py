@@ -23,7 +23,7 @@ class Approvals:
 
     - An edit covers edits to every ordinary file, never secrets or what steers git, the editor or the shell.
     - A test covers the same test runner on other tests, with no option it was not approved with.
-    - A command covers the same commands word for word, each part of a list apart.
+    - A command covers the same commands word for word in the same folder, each part of a list apart.
     - A command whose wildcards or variables may stand for other things next time is not remembered.
     - A deletion, or reading a secret, covers that one path.
     """
@@ -31,19 +31,19 @@ class Approvals:
     def __init__(self) -> None:
         self._edits = False
         self._paths: set[Action] = set()
-        self._tests: set[Unit] = set()
-        self._commands: set[Unit] = set()
+        self._tests: set[tuple[Path | None, Unit]] = set()
+        self._commands: set[tuple[Path | None, Unit]] = set()
 
-    def remember(self, actions: Iterable[Action]) -> None:
-        """Note what was approved for the rest of the session."""
+    def remember(self, actions: Iterable[Action], cwd: Path | None = None) -> None:
+        """Note what was approved for the rest of the session; commands, for the folder they ran in."""
         for action in actions:
             match action.kind:
                 case "write" if _ordinary(action):
                     self._edits = True
                 case "test" if not varies(action.target):
-                    self._tests.update(units(action.target))
+                    self._tests.update((cwd, unit) for unit in units(action.target))
                 case "execute" if not varies(action.target):
-                    self._commands.update(units(action.target))
+                    self._commands.update((cwd, unit) for unit in units(action.target))
                 case "read" | "write" | "delete":
                     self._paths.add(action)
                 case _:
@@ -59,7 +59,7 @@ class Approvals:
                 return self._edits
             case "test" | "execute":
                 found = units(action.target)
-                unapproved = [unit for unit in found if not self._approved(unit)]
+                unapproved = [unit for unit in found if not self._approved(unit, cwd)]
                 return len(unapproved) < len(found) and all(
                     _only_reads(unit, root, cwd) for unit in unapproved
                 )
@@ -79,10 +79,10 @@ class Approvals:
         joined = said[0] if len(said) == 1 else ", ".join(said[:-1]) + " and " + said[-1]
         return f"{joined} for this session"
 
-    def _approved(self, unit: Unit) -> bool:
-        if unit in self._commands or unit in self._tests:
+    def _approved(self, unit: Unit, cwd: Path | None) -> bool:
+        if (cwd, unit) in self._commands or (cwd, unit) in self._tests:
             return True
-        return any(_same_tests(approved, unit) for approved in self._tests)
+        return any(folder == cwd and _same_tests(approved, unit) for folder, approved in self._tests)
 
 
 def _ordinary(action: Action) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ConfigDict
 
 from sandbox.paths import Workspace
+from sandbox.sensitive import looks_secret
 from tools.base import Display, Plan, Result, Running
 from tools.failure import failure
 from tools.globs import glob_filter
@@ -92,11 +93,13 @@ class SearchTool:
 
 def _take(found: Iterator[Match], wanted: Wanted, running: Running) -> list[Match]:
     fits = glob_filter(wanted.glob, str(wanted.path)) if wanted.glob and not wanted.is_file else None
+    # Whoever may search a folder was not asked about a secret in it. One that is named was judged by name.
+    allowed = wanted.is_file or looks_secret(str(wanted.path))
     taken: list[Match] = []
     for match in found:
         if running.cancelled.is_set():
             break
-        if fits is None or fits(match.path):
+        if (fits is None or fits(match.path)) and (allowed or not looks_secret(match.path)):
             taken.append(match)
         if len(taken) > MOST_MATCHES:
             break

@@ -31,4 +31,4 @@ class Permissions:
         return self._approvals.describe(actions)
 
     def remember(self, actions: tuple[Action, ...]) -> None:
-        self._approvals.remember(actions)
+        self._approvals.remember(actions, self._cwd())

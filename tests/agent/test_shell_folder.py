@@ -2,6 +2,7 @@
 
 from engine.scripted import call_reply, text_reply
 from glimmer_tui.agent import events
+from sandbox.actions import Decision
 
 
 def run(command: str):
@@ -40,3 +41,16 @@ async def test_a_link_beside_the_command_is_followed_from_there(world) -> None:
 
     asked = [request.preview.command for request in here.of(events.ApprovalRequested)]
     assert asked == ["cat out/secret.txt"]
+
+
+async def test_always_is_for_the_folder_it_was_said_in(world) -> None:
+    here = world([run("./go"), run("./go"), run("cd src"), run("./go"), text_reply("Done.")])
+    (here.root / "src").mkdir()
+    for folder in (here.root, here.root / "src"):
+        (folder / "go").write_text("#!/bin/sh\npwd\n")
+        (folder / "go").chmod(0o755)
+    here.answers = lambda request: Decision("allow_always")
+    await here.say("Go.")
+
+    folders = [request.preview.cwd for request in here.of(events.ApprovalRequested)]
+    assert folders == [str(here.root), str(here.root / "src")]

@@ -3,6 +3,8 @@ import subprocess
 
 import pytest
 
+from sandbox.approvals import Approvals
+from sandbox.policy import rule
 from tools import project_files, search
 from tools.globs import glob_filter
 from tools.list_files import ListTool
@@ -211,3 +213,18 @@ def test_ripgrep_knows_every_fixed_argument(root):
 )
 def test_globs(glob, path, fits):
     assert glob_filter(glob)(path) is fits
+
+
+@pytest.mark.usefixtures("without")
+def test_a_search_of_a_folder_passes_over_what_looks_secret(root, workspace, call) -> None:
+    (root / ".ssh").mkdir()
+    for name in (".env", "server.key", ".ssh/config", "settings.py", "secrets.py"):
+        (root / name).write_text("TOKEN = 1\n")
+    found = call(SearchTool(workspace), pattern="TOKEN").for_model
+    assert found == "secrets.py:1:TOKEN = 1\nsettings.py:1:TOKEN = 1"
+    assert call(SearchTool(workspace), pattern="TOKEN", glob="*.key").for_model == "No matches for TOKEN."
+
+    plan = SearchTool(workspace).prepare(SearchTool.arguments(pattern="TOKEN", path=".env"))
+    assert rule(plan.actions, "auto", Approvals(), root).verdict == "ask"
+    assert "TOKEN" in call(SearchTool(workspace), pattern="TOKEN", path=".env").for_model
+    assert "TOKEN" in call(SearchTool(workspace), pattern="TOKEN", path=".ssh").for_model

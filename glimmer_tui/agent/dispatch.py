@@ -128,15 +128,21 @@ class Dispatcher:
         if ruling.verdict == "allow":
             await self.records.judged(call, plan, "allowed", ruling.reason)
             return None
-        decision = await self._ask(call, plan, ruling.reason, stop)
+        undoable = not self.records.no_undo_for(plan)
+        decision = await self._ask(call, plan, ruling.reason, stop, undoable=undoable)
         if stop.is_set:
             return outcome.cancelled()
         await self.records.judged(call, plan, decision.verdict, decision.note)
         return outcome.declined(decision.note) if decision.verdict == "deny" else None
 
-    async def _ask(self, call: ToolCall, plan: Plan, reason: str, stop: Stop) -> Decision:
-        """Ask the person. Once the turn is stopped nobody is asked: no answer would be waited for."""
-        always = await asyncio.to_thread(self.permissions.always, plan.actions)
+    async def _ask(
+        self, call: ToolCall, plan: Plan, reason: str, stop: Stop, *, undoable: bool = True
+    ) -> Decision:
+        """Ask the person. Once the turn is stopped nobody is asked: no answer would be waited for.
+
+        "Always" is not offered for what cannot be undone, because that is asked for each time.
+        """
+        always = await asyncio.to_thread(self.permissions.always, plan.actions) if undoable else ""
         if stop.is_set:
             return Decision("deny")
         request = ApprovalRequested(new_id(), call.id, call.name, plan.preview, reason, always)
@@ -156,7 +162,8 @@ class Dispatcher:
         if not unrecorded:
             return None
         why = "; ".join(f"{item.path}: {item.reason}" for item in unrecorded)
-        decision = await self._ask(call, plan, f"This could not be undone. {why}", stop)
+        reason = f"This could not be undone. {why}"
+        decision = await self._ask(call, plan, reason, stop, undoable=False)
         if stop.is_set:
             return outcome.cancelled()
         return outcome.declined(decision.note) if decision.verdict == "deny" else None

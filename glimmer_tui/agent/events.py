@@ -82,7 +82,8 @@ class ToolStarted:
 class ApprovalRequested:
     """Sent when a plan needs the person. Answer with `session.reply(id, decision)`.
 
-    `always` says in words what "always" would allow ("edits to files in this project").
+    `always` says in words what "always" would allow ("edits to files in this project"),
+    "" where it cannot be said.
     """
 
     id: str

@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
+import os
 from pathlib import Path, PurePosixPath
 
 from engine.messages import ToolCall
 from glimmer_tui.agent.events import Notice, SnapshotTaken
 from glimmer_tui.agent.outbox import Emit
+from glimmer_tui.agent.summary import one_line
 from sandbox.audit import AuditLog
 from sandbox.snapshots import Restored, SnapshotError, Snapshots, Unrecorded
 from tools.base import Plan, Result
 
 _log = logging.getLogger(__name__)
+
+_LONGEST_BRANCH = 100
 
 
 class Records:
@@ -119,11 +123,11 @@ class Records:
     def branch(self) -> str:
         """The checked-out branch, or the short commit; "" outside a repository."""
         try:
-            head = (_git_folder(self._root) / "HEAD").read_text("utf-8").strip()
+            head = _first_line(_git_folder(self._root) / "HEAD")
         except (OSError, ValueError):
             return ""
         name = head.removeprefix("ref: refs/heads/")
-        return name if name != head else head[:8]
+        return one_line(name, _LONGEST_BRANCH) if name != head else one_line(head[:8], 8)
 
 
 def written_paths(plan: Plan) -> tuple[PurePosixPath, ...]:
@@ -138,4 +142,11 @@ def _git_folder(root: Path) -> Path:
     git = root / ".git"
     if not git.is_file():
         return git
-    return (root / git.read_text("utf-8").strip().removeprefix("gitdir: ")).resolve()
+    return (root / _first_line(git).removeprefix("gitdir: ")).resolve()
+
+
+def _first_line(path: Path) -> str:
+    """A small file's first line. A pipe in its place is not waited for. Raises OSError or ValueError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.readline(4096).decode("utf-8").strip()

@@ -326,6 +326,7 @@ async def test_what_cannot_be_undone_is_asked_for_in_every_mode(world, monkeypat
     await here.say("Fix it.")
     (request,) = here.of(events.ApprovalRequested)
     assert request.reason == "Undo is not available in this folder."
+    assert request.always == ""
     assert here.of(events.Notice)[0].text.startswith("Undo is not available")
     assert (here.root / "calc.py").read_text() == MENDED
 

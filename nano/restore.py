@@ -1,4 +1,4 @@
-"""Read the model and its tokenizer back from a GGUF: to train on from the bundled one, or its drafter on it."""
+"""Read the model and its tokenizer back from a GGUF: to train on from it, or to train its drafter."""
 
 from pathlib import Path
 

@@ -55,7 +55,7 @@ def test_a_planted_project_fails_and_its_mended_form_passes(tmp_path: Path):
 def conversations(tmp_path_factory: pytest.TempPathFactory) -> list[list[tuple[Message, float]]]:
     """Enough conversations to hold every kind of mistake."""
     rng, scratch = random.Random(11), tmp_path_factory.mktemp("conversations")
-    return [trajectory(rng, scratch) for _ in range(30)]
+    return [trajectory(rng, scratch) for _ in range(45)]
 
 
 def test_conversations_hold_only_calls_that_the_parser_accepts_and_that_end_in_an_answer(conversations):

@@ -72,7 +72,6 @@ STATES: dict[str, tuple[Event, ...]] = {
 LOOKS = (
     ("start", (80, 24), "glimmer-dark", ()),
     ("start", (120, 40), "glimmer-light", ("/", "down")),
-    ("edit", (40, 12), "glimmer-dark", ()),
     ("edit", (80, 24), "glimmer-light", ()),
     ("edit", (120, 40), "glimmer-dark", ()),
     ("run", (80, 24), "glimmer-dark", ()),
@@ -105,3 +104,17 @@ def test_the_screen_looks_as_it_did(stage, snap_compare, state, size, theme, key
         await at_rest(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=ready)
+
+
+async def test_a_question_can_be_answered_on_a_very_small_terminal(stage):
+    session = ScriptedSession(lambda _: (), (ModelLoaded(DEMO), *STATES["edit"]))
+    app = stage.app(session, "glimmer-dark")
+    async with app.run_test(size=(40, 12)) as pilot:
+        while not session.drained():
+            await pilot.pause(0.02)
+        await at_rest(pilot)
+        rows = ["".join(part.text for part in strip) for strip in app.screen._compositor.render_strips()]
+    text = "\n".join(rows)
+    for words in ("Change cart.py", "- ", "y yes", "n no", "Esc stop", "Say what you want", "waiting for you"):
+        assert words in text
+    assert all(len(row) <= 40 for row in rows)

@@ -14,6 +14,9 @@ from nano.tokenizer import Encoder
 
 FOREIGN = 0.1
 """Loss weight of text the model reads: little, but it teaches copying early."""
+MENDED = ('<atem:parameter name="new">', "</atem:parameter>")
+MENDED_WEIGHT = 4.0
+"""Loss weight of the new text of an edit: few tokens, and the only ones that take thought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,11 @@ def encode_sample(line: str, encoder: Encoder) -> Sample:
     weights: list[float] = []
     turn: list[int] = []
     for number, (weight, pieces) in enumerate(json.loads(line)):
-        part = encoder.encode(pieces)
+        part, mended = encoder.encode(pieces), encoder.within(pieces, MENDED)
         written = str(pieces[1]).startswith("assistant")
         ids += part
         if written:
-            weights += [0.0, 0.0, *[float(weight)] * (len(part) - 2)]
+            weights += [0.0, 0.0, *(weight * (MENDED_WEIGHT if inside else 1.0) for inside in mended[2:])]
             turn += [-1, -1, *[number if weight else -1] * (len(part) - 2)]
         else:
             weights += [FOREIGN] * len(part)

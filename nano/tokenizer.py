@@ -77,6 +77,21 @@ class Encoder:
                 ids += self.tokenizer.encode(str(piece), add_special_tokens=False).ids
         return ids
 
+    def within(self, pieces: Iterable[object], bounds: tuple[str, str]) -> list[bool]:
+        """For each id that `encode` gives: whether it lies between the two bounds, in one plain piece."""
+        inside: list[bool] = []
+        for piece in pieces:
+            if isinstance(piece, dict):
+                inside.append(False)
+                continue
+            text = str(piece)
+            _, opened, rest = text.partition(bounds[0])
+            start = len(text) - len(rest) if opened else len(text)
+            end = text.rfind(bounds[1], start)
+            spans = self.tokenizer.encode(text, add_special_tokens=False).offsets
+            inside += [start <= first and last <= end for first, last in spans]
+        return inside
+
 
 def plain_texts(lines: Iterable[str]) -> Iterator[str]:
     """The plain pieces of corpus lines."""

@@ -1,4 +1,4 @@
-"""Notices a model that goes round in circles: the same call, or the same two calls, with the same results."""
+"""Notices a model that goes round in circles: the same few calls, again and again, with the same results."""
 
 import re
 from collections import deque
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 REPEATS = 3
 """How often a pattern must come in a row before it counts as a loop."""
 
-LONGEST_PATTERN = 2
-"""Patterns of one call (A A A) and of two (A B A B A B) are looked for."""
+LONGEST_PATTERN = 6
+"""Patterns of one call (A A A), of two (A B A B A B) and so on up to this length are looked for."""
 
 
 _INCIDENTAL = re.compile(r"\b\d+\.\d+ ?m?s\b|\b0x[0-9a-f]+\b")

@@ -31,6 +31,11 @@ def test_two_calls_that_alternate_three_times_are_a_loop() -> None:
     assert loops(*[("a", "1"), ("b", "2")] * 3) == [False] * 5 + [True]
 
 
+def test_a_longer_round_of_calls_that_leads_nowhere_is_a_loop() -> None:
+    around = [("test", "red"), ("search f", "f.py:1"), ("read f.py", "text"), ("edit f.py", "no change")]
+    assert loops(*around * 3) == [False] * 11 + [True]
+
+
 def test_alternation_with_progress_is_none() -> None:
     assert loops(("e", "1"), ("t", "bad"), ("e", "2"), ("t", "bad"), ("e", "3"), ("t", "bad")) == [False] * 6
 
@@ -38,8 +43,7 @@ def test_alternation_with_progress_is_none() -> None:
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("12"))))
 def test_it_fires_exactly_when_the_end_repeats(entries: list[tuple[str, str]]) -> None:
     def repeats(seen: list[tuple[str, str]]) -> bool:
-        once = len(seen) >= 3 and seen[-3:] == [seen[-1]] * 3
-        twice = len(seen) >= 6 and seen[-6:] == seen[-2:] * 3
-        return once or twice
+        lengths = range(1, 7)
+        return any(len(seen) >= 3 * n and seen[-3 * n :] == seen[-n:] * 3 for n in lengths)
 
     assert loops(*entries) == [repeats(entries[: end + 1]) for end in range(len(entries))]

@@ -19,18 +19,20 @@ class Terminal:
     """One run of Glimmer under a pty. Waits look at the text painted since the last wait that succeeded."""
 
     def __init__(self, arguments: list[str], folder: Path, columns: int = 120, rows: int = 40) -> None:
+        """Run Python with `arguments` in `folder`."""
         environment = {
             **os.environ,
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "GLIMMER_STATE_DIR": str(folder / "state"),
             "GLIMMER_CONFIG_DIR": str(folder / "config"),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
         }
         self._raw = ""
         self._seen = 0
         self.child = pexpect.spawn(
             sys.executable,
-            ["-m", "glimmer_tui", *arguments],
+            arguments,
             cwd=str(folder),
             env=environment,
             dimensions=(rows, columns),

@@ -115,6 +115,6 @@ async def test_a_question_can_be_answered_on_a_very_small_terminal(stage):
         await at_rest(pilot)
         rows = ["".join(part.text for part in strip) for strip in app.screen._compositor.render_strips()]
     text = "\n".join(rows)
-    for words in ("Change cart.py", "- ", "y yes", "n no", "Esc stop", "Say what you want", "waiting for you"):
+    for words in ("Change cart.py", "y yes", "n no", "Esc stop", "Say what you want", "waiting for you"):
         assert words in text
     assert all(len(row) <= 40 for row in rows)

@@ -28,7 +28,7 @@ def leave_working_directory() -> None:
         here = ""
     sys.path[:] = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
     if here == home():
-        sys.path.append(here)
+        sys.path.insert(0, here)  # before an installed copy, which may be of another version
 
 
 def check_siblings() -> None:

@@ -147,7 +147,7 @@ def _call_text(outcome: Outcome) -> str:
 def _looping() -> TurnFailed:
     return TurnFailed(
         "Stopped: the model went round in circles.",
-        "It made the same call, or the same two calls, three times and got the same results.",
+        "It made the same call, or the same few calls, three times and got the same results.",
         "Tell it what to do differently, or start again with /new.",
         "loop",
     )

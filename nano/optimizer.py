@@ -1,4 +1,4 @@
-"""Muon for matrices inside the layers, AdamW for the rest: fewer tokens to the same loss than AdamW alone.
+"""Muon for matrices inside the layers, AdamW for the rest.
 
 Muon (Jordan et al., 2024) makes the momentum of a matrix orthogonal by a Newton-Schulz iteration. Matrices of
 one shape are stacked, so that a step is a few batched products.
@@ -33,7 +33,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "decay": decay})
 
     @torch.no_grad()
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:
         """One update of every matrix that has a gradient."""
         for group in self.param_groups:
             by_shape: dict[tuple[int, ...], list[nn.Parameter]] = defaultdict(list)

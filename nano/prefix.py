@@ -35,7 +35,7 @@ TOOLS: Sequence[type[Tool]] = (
 
 def schemas() -> list[ToolSchema]:
     """The tools as the model is told of them."""
-    return [ToolSchema(*tool_schema(tool)) for tool in TOOLS]  # type: ignore[arg-type]
+    return [ToolSchema(*tool_schema(tool)) for tool in TOOLS]
 
 
 def prefix_pieces(strength: Strength) -> tuple[Piece, ...]:

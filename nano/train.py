@@ -18,7 +18,6 @@ from torch import Tensor
 from engine.chat_format import Marker
 from engine.messages import STRENGTHS, Strength
 from nano.batches import FOREIGN, Batch, Corpus
-from nano.copying import LEARNED, practice
 from nano.model import Glimmer, Layer, Shape
 from nano.optimizer import Muon
 from nano.prefix import prefix_pieces
@@ -102,13 +101,12 @@ def build_tokenizer(shards: list[Path], place: Path) -> Encoder:
 
 @dataclass
 class Progress:
-    """How far training is: seconds spent, steps, tokens seen, passes, running loss of copying."""
+    """How far training is: seconds spent, steps, tokens seen, passes."""
 
     spent: float = 0.0
     step: int = 0
     seen: int = 0
     passes: int = 0
-    copying: float = 8.0
 
 
 class Training:
@@ -132,10 +130,6 @@ class Training:
             prefix = prefix[-SHORT_PREFIX:]
         loss = loss_of(self.model, prefix, batch)
         loss.backward()
-        if self.progress.copying > LEARNED:
-            copied = loss_of(self.model, prefix[:1], practice(self.shape.vocab))
-            copied.backward()
-            self.progress.copying += 0.1 * (copied.item() - self.progress.copying)
         self._update()
         self.progress.step += 1
         self.progress.seen += batch.ids.numel()
@@ -178,8 +172,8 @@ def _stored(strength: Strength) -> list[object]:
 def fuse() -> None:
     """Compile the small operations around attention into few; takes a minute at the first steps."""
     torch._dynamo.config.cache_size_limit = 64
-    Layer.project = torch.compile(Layer.project, dynamic=True)  # type: ignore[method-assign]
-    Layer.finish = torch.compile(Layer.finish, dynamic=True)  # type: ignore[method-assign]
+    Layer.project = torch.compile(Layer.project, dynamic=True)
+    Layer.finish = torch.compile(Layer.finish, dynamic=True)
 
 
 def arguments() -> argparse.Namespace:
@@ -238,8 +232,7 @@ def run(
             if progress.step % 20 == 0:
                 minutes, millions = progress.spent / 60, progress.seen / 1e6
                 print(
-                    f"step {progress.step} {minutes:.1f} min {millions:.2f} M tokens "
-                    f"loss {loss:.4f} copying {progress.copying:.3f}",
+                    f"step {progress.step} {minutes:.1f} min {millions:.2f} M tokens loss {loss:.4f}",
                     flush=True,
                 )
             if progress.step % 100 == 0:

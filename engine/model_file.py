@@ -7,22 +7,23 @@ tokens of the chat format, and the name, shape and type of every tensor it will 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeVar
 
 from engine.chat_format import Marker
-from engine.gguf_file import GgufFile, Scalar, TensorType, Value, ValueType, read_gguf, unusable
+from engine.gguf_file import GgufFile, TensorType, Value, ValueType, read_gguf
+from engine.gguf_keys import Keys, printable
 from engine.protocol import Sampling
 
 ARCHITECTURE = "muse-glimmer"
 REQUIRED_MARKERS = (Marker.BOS, Marker.START, Marker.MESSAGE, Marker.EOM, Marker.EOT)
 
 _MAX_LAYERS = 512
+_PERIOD = 4
+"""Every fourth layer is global where a file does not say otherwise."""
 _MAX_WIDTH = 1 << 17
 _MAX_VOCABULARY = 1 << 20
 _MAX_CONTEXT = 1 << 24
 _SPECIAL_TYPES = (3, 4)
 _CHOOSE_GLIMMER = "Choose a .gguf file of Muse Glimmer."
-_DOWNLOAD = "Download it again, or choose another file."
 
 _MUST_BE_ZERO = (
     "nextn_predict_layers",
@@ -40,8 +41,6 @@ _MUST_BE_FINITE = (
     "rope.scaling.alpha",
 )
 
-T = TypeVar("T", int, float, bool, str)
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -54,6 +53,21 @@ class Shape:
     kv_heads: int
     head: int
     window: int
+    local: tuple[bool, ...]
+    """Which layers attend to the last `window` tokens only; the others see all of the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSizes:
+    """Bytes of the tensors, by where llama.cpp puts them: the embedding stays in main memory."""
+
+    embedding: int
+    layers: tuple[int, ...]
+    output: int
+
+    @property
+    def total(self) -> int:
+        return self.embedding + sum(self.layers) + self.output
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +83,13 @@ class ModelMetadata:
     special_ids: Mapping[str, int]
     chat_template: str
     sampling: Sampling
+    weights: WeightSizes
 
 
 def read_model_file(path: Path) -> ModelMetadata:
     """Check that `path` is a Muse Glimmer model that llama.cpp can load. Raises ModelError."""
     file = read_gguf(path)
-    keys = _Keys(file)
+    keys = Keys(file, ARCHITECTURE)
     _check_family(keys)
     shape = _shape(keys)
     context_length = keys.size("context_length", 1, _MAX_CONTEXT)
@@ -83,7 +98,7 @@ def read_model_file(path: Path) -> ModelMetadata:
     _check_tensors(file, keys, shape, len(tokens))
     return ModelMetadata(
         path=path,
-        name=_printable(keys.optional("general.name", ValueType.STRING, path.stem)) or path.stem,
+        name=printable(keys.optional("general.name", ValueType.STRING, path.stem)) or path.stem,
         is_demo=keys.optional("glimmer.demo", ValueType.BOOL, False),
         context_length=context_length,
         shape=shape,
@@ -91,67 +106,27 @@ def read_model_file(path: Path) -> ModelMetadata:
         special_ids=_special_ids(keys, tokens),
         chat_template=keys.optional("tokenizer.chat_template", ValueType.STRING, ""),
         sampling=_sampling(keys),
+        weights=weight_sizes(file, shape.layers),
     )
 
 
-class _Keys:
-    """Typed look-ups that say in words what is missing or wrong. Short names belong to the architecture."""
-
-    def __init__(self, file: GgufFile) -> None:
-        self._path = file.path
-        self._keys = file.keys
-
-    def fail(self, why: str, todo: str = _DOWNLOAD) -> NoReturn:
-        raise unusable(self._path, why, todo)
-
-    def get(self, name: str) -> Value | None:
-        return self._keys.get(name)
-
-    def required(self, name: str, kind: ValueType) -> Scalar:
-        found = self._keys.get(name)
-        if found is None:
-            self.fail(f"It lacks the key {name}.")
-        if found.items is not kind or isinstance(found.value, tuple):
-            self.fail(f"Its key {name} is not of type {kind.name.lower()}.")
-        return found.value
-
-    def optional(self, name: str, kind: ValueType, default: T) -> T:
-        if name not in self._keys:
-            return default
-        value = self.required(name, kind)
-        if not isinstance(value, type(default)):
-            self.fail(f"Its key {name} is not of type {kind.name.lower()}.")
-        return value
-
-    def array(self, name: str, kind: ValueType) -> tuple[Scalar, ...]:
-        found = self._keys.get(name)
-        if found is None or found.items is not kind or not isinstance(found.value, tuple):
-            self.fail(f"It lacks the key {name}, a list of type {kind.name.lower()}.")
-        return found.value
-
-    def size(self, short: str, low: int, high: int) -> int:
-        """A required count of the architecture, within [low, high]."""
-        name = f"{ARCHITECTURE}.{short}"
-        value = self.required(name, ValueType.UINT32)
-        if not isinstance(value, int) or not low <= value <= high:
-            self.fail(f"Its key {name} is {value}; {low} to {high} is possible.")
-        return value
-
-    def equal(self, short: str, expected: int) -> None:
-        """An optional count that llama.cpp reads and that has one possible value here."""
-        name = f"{ARCHITECTURE}.{short}"
-        if (value := self.optional(name, ValueType.UINT32, expected)) != expected:
-            self.fail(f"Its key {name} is {value}; only {expected} is supported.")
-
-    def real(self, short: str, low: float, high: float) -> float:
-        name = f"{ARCHITECTURE}.{short}"
-        value = self.required(name, ValueType.FLOAT32)
-        if not isinstance(value, float) or not low <= value <= high:
-            self.fail(f"Its key {name} is {value}; {low:g} to {high:g} is possible.")
-        return value
+def weight_sizes(file: GgufFile, layers: int) -> WeightSizes:
+    """How the tensors of `file` share its bytes."""
+    of_layer = [0] * layers
+    embedding = output = 0
+    for tensor in file.tensors.values():
+        first, _, rest = tensor.name.partition(".")
+        number = rest.partition(".")[0]
+        if first == "token_embd":
+            embedding += tensor.nbytes
+        elif first == "blk" and number.isdecimal() and int(number) < layers:
+            of_layer[int(number)] += tensor.nbytes
+        else:
+            output += tensor.nbytes
+    return WeightSizes(embedding, tuple(of_layer), output)
 
 
-def _check_family(keys: _Keys) -> None:
+def _check_family(keys: Keys) -> None:
     architecture = keys.optional("general.architecture", ValueType.STRING, "")
     if architecture == "clip":
         keys.fail(
@@ -164,35 +139,37 @@ def _check_family(keys: _Keys) -> None:
             "Give it as the drafter, and a Muse Glimmer model beside it.",
         )
     if architecture != ARCHITECTURE:
-        family = repr(_printable(architecture)) if architecture else "not named"
+        family = repr(printable(architecture)) if architecture else "not named"
         keys.fail(
             f"Its model family is {family}, and Glimmer knows only the chat format of Muse Glimmer: "
             "with another family it would misread answers and tool calls.",
             _CHOOSE_GLIMMER,
         )
     if (kind := keys.optional("general.type", ValueType.STRING, "model")) != "model":
-        keys.fail(f"It holds a {_printable(kind)}, not a model.", _CHOOSE_GLIMMER)
+        keys.fail(f"It holds a {printable(kind)}, not a model.", _CHOOSE_GLIMMER)
     split = keys.get("split.count")
     if split is not None and split.value not in (0, 1):
         keys.fail("It is one part of a split model.", "Join the parts with `llama-gguf-split --merge`.")
 
 
-def _shape(keys: _Keys) -> Shape:
+def _shape(keys: Keys) -> Shape:
+    layers = keys.size("block_count", 2, _MAX_LAYERS)
     shape = Shape(
-        layers=keys.size("block_count", 2, _MAX_LAYERS),
+        layers=layers,
         width=keys.size("embedding_length", 1, _MAX_WIDTH),
         feed_forward=keys.size("feed_forward_length", 1, _MAX_WIDTH),
         heads=keys.size("attention.head_count", 1, 1024),
         kv_heads=keys.size("attention.head_count_kv", 1, 1024),
         head=keys.size("attention.key_length", 2, 1024),
         window=keys.size("attention.sliding_window", 1, _MAX_CONTEXT),
+        local=_local_layers(keys, layers),
     )
     if shape.heads % shape.kv_heads:
         keys.fail(f"Its {shape.heads} attention heads cannot share {shape.kv_heads} key-value heads.")
     return shape
 
 
-def _check_rest(keys: _Keys, shape: Shape) -> None:
+def _check_rest(keys: Keys, shape: Shape) -> None:
     """The keys that llama.cpp reads and that Glimmer has no further use for."""
     keys.real("attention.layer_norm_rms_epsilon", 0.0, 1.0)
     keys.real("rope.freq_base", 1.0, 1e12)
@@ -216,28 +193,27 @@ def _check_rest(keys: _Keys, shape: Shape) -> None:
         keys.fail("It is not a model that writes text from left to right.", _CHOOSE_GLIMMER)
     scaling = keys.optional(f"{ARCHITECTURE}.rope.scaling.type", ValueType.STRING, "none")
     if scaling not in ("none", "linear"):
-        keys.fail(f"Its position scaling {_printable(scaling)!r} is not supported.", _CHOOSE_GLIMMER)
+        keys.fail(f"Its position scaling {printable(scaling)!r} is not supported.", _CHOOSE_GLIMMER)
     if keys.get(f"{ARCHITECTURE}.classifier.output_labels"):
         keys.fail("It is a classifier, not a model that writes text.", _CHOOSE_GLIMMER)
-    _check_pattern(keys, shape)
 
 
-def _check_pattern(keys: _Keys, shape: Shape) -> None:
-    """Which layers are local: a flag a layer, or a period. Both kinds of layer must be there."""
-    name = f"{ARCHITECTURE}.attention.sliding_window_pattern"
+def _local_layers(keys: Keys, layers: int) -> tuple[bool, ...]:
+    """Which layers are local: a flag a layer, or a period whose last layer is global."""
+    name = keys.full("attention.sliding_window_pattern")
     given = keys.get(name)
-    if given is None:
-        return
-    if not given.is_array:
-        if not 2 <= keys.optional(name, ValueType.UINT32, 0) <= shape.layers:
+    if given is None or not given.is_array:
+        period = _PERIOD if given is None else keys.optional(name, ValueType.UINT32, 0)
+        if given is not None and not 2 <= period <= layers:
             keys.fail(f"Its key {name} is not a usable period of layers.")
-        return
+        return tuple(number % period < period - 1 for number in range(layers))
     flags = given.value if isinstance(given.value, tuple) else ()
-    if given.items is not ValueType.BOOL or len(flags) != shape.layers or len(set(flags)) != 2:
+    if given.items is not ValueType.BOOL or len(flags) != layers or len(set(flags)) != 2:
         keys.fail(f"Its key {name} does not name the local and the global layers.")
+    return tuple(map(bool, flags))
 
 
-def _vocabulary(keys: _Keys) -> tuple[str, ...]:
+def _vocabulary(keys: Keys) -> tuple[str, ...]:
     """The token texts, in id order."""
     if keys.required("tokenizer.ggml.model", ValueType.STRING) != "gpt2":
         keys.fail("Its tokenizer is not byte-level, as Muse Glimmer's is.", _CHOOSE_GLIMMER)
@@ -271,7 +247,7 @@ def _byte_alphabet() -> Iterator[str]:
             yield character
 
 
-def _special_ids(keys: _Keys, tokens: tuple[str, ...]) -> dict[str, int]:
+def _special_ids(keys: Keys, tokens: tuple[str, ...]) -> dict[str, int]:
     types = keys.array("tokenizer.ggml.token_type", ValueType.INT32)
     special = {
         text: number for number, text in enumerate(tokens) if text.startswith("<|") and text.endswith("|>")
@@ -284,7 +260,7 @@ def _special_ids(keys: _Keys, tokens: tuple[str, ...]) -> dict[str, int]:
     return special
 
 
-def _check_tensors(file: GgufFile, keys: _Keys, shape: Shape, vocabulary: int) -> None:
+def _check_tensors(file: GgufFile, keys: Keys, shape: Shape, vocabulary: int) -> None:
     expected = dict(_expected_tensors(shape, vocabulary))
     for name, size in expected.items():
         tensor = file.tensors.get(name)
@@ -326,7 +302,7 @@ def _expected_tensors(shape: Shape, vocabulary: int) -> Iterator[tuple[str, tupl
             yield f"blk.{number}.{name}.weight", size
 
 
-def _sampling(keys: _Keys) -> Sampling:
+def _sampling(keys: Keys) -> Sampling:
     """The model's own sampling where its file carries a possible one, else that of its card."""
     card = Sampling()
     temperature = _number(keys.get("general.sampling.temp"), card.temperature)
@@ -343,8 +319,3 @@ def _number(found: Value | None, default: float) -> float:
     if found is None or isinstance(found.value, str | tuple):
         return default
     return float(found.value)
-
-
-def _printable(text: str) -> str:
-    """One short line with nothing in it that moves a cursor."""
-    return "".join(character for character in text if character.isprintable())[:80].strip()

@@ -5,6 +5,8 @@ from typing import NoReturn, TypeVar
 from engine.errors import ModelError
 from engine.gguf_file import GgufFile, Scalar, Value, ValueType
 
+CHOOSE_GLIMMER = "Choose a .gguf file of Muse Glimmer."
+
 _DOWNLOAD = "Download it again, or choose another file."
 
 T = TypeVar("T", int, float, bool, str)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from engine.chat_format import Marker
 from engine.gguf_file import GgufFile, TensorType, Value, ValueType, read_gguf
-from engine.gguf_keys import Keys, printable
+from engine.gguf_keys import CHOOSE_GLIMMER, Keys, printable
+from engine.gguf_network import check_network
+from engine.gguf_vocabulary import MAX_VOCABULARY, read_vocabulary
 from engine.protocol import Sampling
 
 ARCHITECTURE = "muse-glimmer"
@@ -20,26 +22,8 @@ _MAX_LAYERS = 512
 _PERIOD = 4
 """Every fourth layer is global where a file does not say otherwise."""
 _MAX_WIDTH = 1 << 17
-_MAX_VOCABULARY = 1 << 20
 _MAX_CONTEXT = 1 << 24
 _SPECIAL_TYPES = (3, 4)
-_CHOOSE_GLIMMER = "Choose a .gguf file of Muse Glimmer."
-
-_MUST_BE_ZERO = (
-    "nextn_predict_layers",
-    "pooling_type",
-    "expert_count",
-    "expert_used_count",
-    "expert_group_count",
-    "expert_group_used_count",
-)
-_MUST_BE_FINITE = (
-    "rope.freq_base_swa",
-    "rope.scaling.factor",
-    "rope.scale_linear",
-    "rope.scaling.attn_factor",
-    "rope.scaling.alpha",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +77,9 @@ def read_model_file(path: Path) -> ModelMetadata:
     _check_family(keys)
     shape = _shape(keys)
     context_length = keys.size("context_length", 1, _MAX_CONTEXT)
-    _check_rest(keys, shape)
-    tokens = _vocabulary(keys)
+    check_network(keys, shape.width, shape.head)
+    _check_output(keys)
+    tokens = read_vocabulary(keys)
     _check_tensors(file, keys, shape, len(tokens))
     return ModelMetadata(
         path=path,
@@ -143,10 +128,10 @@ def _check_family(keys: Keys) -> None:
         keys.fail(
             f"Its model family is {family}, and Glimmer knows only the chat format of Muse Glimmer: "
             "with another family it would misread answers and tool calls.",
-            _CHOOSE_GLIMMER,
+            CHOOSE_GLIMMER,
         )
     if (kind := keys.optional("general.type", ValueType.STRING, "model")) != "model":
-        keys.fail(f"It holds a {printable(kind)}, not a model.", _CHOOSE_GLIMMER)
+        keys.fail(f"It holds a {printable(kind)}, not a model.", CHOOSE_GLIMMER)
     split = keys.get("split.count")
     if split is not None and split.value not in (0, 1):
         keys.fail("It is one part of a split model.", "Join the parts with `llama-gguf-split --merge`.")
@@ -169,33 +154,12 @@ def _shape(keys: Keys) -> Shape:
     return shape
 
 
-def _check_rest(keys: Keys, shape: Shape) -> None:
-    """The keys that llama.cpp reads and that Glimmer has no further use for."""
-    keys.real("attention.layer_norm_rms_epsilon", 0.0, 1.0)
-    keys.real("rope.freq_base", 1.0, 1e12)
+def _check_output(keys: Keys) -> None:
+    if not keys.optional(keys.full("attention.causal"), ValueType.BOOL, True):
+        keys.fail("It is not a model that writes text from left to right.", CHOOSE_GLIMMER)
     keys.real("logit_scale", 1e-6, 1e6)
-    if keys.get(f"{ARCHITECTURE}.final_logit_softcapping"):
+    if keys.get(keys.full("final_logit_softcapping")):
         keys.real("final_logit_softcapping", 0.0, 1e6)
-    rotated = keys.optional(f"{ARCHITECTURE}.rope.dimension_count", ValueType.UINT32, shape.head)
-    if not 2 <= rotated <= shape.head or rotated % 2:
-        keys.fail(f"It rotates {rotated} of {shape.head} numbers a head, which is impossible.")
-    keys.equal("rope.dimension_count_swa", rotated)
-    for short in ("attention.value_length", "attention.key_length_swa", "attention.value_length_swa"):
-        keys.equal(short, shape.head)
-    keys.equal("embedding_length_out", shape.width)
-    for short in _MUST_BE_ZERO:
-        keys.equal(short, 0)
-    for short in _MUST_BE_FINITE:
-        name = f"{ARCHITECTURE}.{short}"
-        if not 0.0 <= keys.optional(name, ValueType.FLOAT32, 0.0) <= 1e12:
-            keys.fail(f"Its key {name} is not a usable number.")
-    if not keys.optional(f"{ARCHITECTURE}.attention.causal", ValueType.BOOL, True):
-        keys.fail("It is not a model that writes text from left to right.", _CHOOSE_GLIMMER)
-    scaling = keys.optional(f"{ARCHITECTURE}.rope.scaling.type", ValueType.STRING, "none")
-    if scaling not in ("none", "linear"):
-        keys.fail(f"Its position scaling {printable(scaling)!r} is not supported.", _CHOOSE_GLIMMER)
-    if keys.get(f"{ARCHITECTURE}.classifier.output_labels"):
-        keys.fail("It is a classifier, not a model that writes text.", _CHOOSE_GLIMMER)
 
 
 def _local_layers(keys: Keys, layers: int) -> tuple[bool, ...]:
@@ -213,40 +177,6 @@ def _local_layers(keys: Keys, layers: int) -> tuple[bool, ...]:
     return tuple(map(bool, flags))
 
 
-def _vocabulary(keys: Keys) -> tuple[str, ...]:
-    """The token texts, in id order."""
-    if keys.required("tokenizer.ggml.model", ValueType.STRING) != "gpt2":
-        keys.fail("Its tokenizer is not byte-level, as Muse Glimmer's is.", _CHOOSE_GLIMMER)
-    tokens = tuple(map(str, keys.array("tokenizer.ggml.tokens", ValueType.STRING)))
-    types = keys.array("tokenizer.ggml.token_type", ValueType.INT32)
-    keys.array("tokenizer.ggml.merges", ValueType.STRING)
-    if not 256 <= len(tokens) <= _MAX_VOCABULARY:
-        keys.fail(f"Its vocabulary has {len(tokens)} tokens, which is impossible.")
-    if len(types) != len(tokens):
-        keys.fail(f"It has {len(tokens)} tokens but {len(types)} token types, so it is damaged.")
-    if len({text or f"[EMPTY_{number}]" for number, text in enumerate(tokens)}) != len(tokens):
-        keys.fail("A token is in its vocabulary twice, so it is damaged.")
-    keys.equal("vocab_size", len(tokens))
-    known = set(tokens)
-    if missing := [character for character in _byte_alphabet() if character not in known]:
-        keys.fail(
-            f"Its vocabulary lacks {len(missing)} of the single bytes, so some text would be lost unread."
-        )
-    return tokens
-
-
-def _byte_alphabet() -> Iterator[str]:
-    """The character that stands for each byte that UTF-8 text can hold, in a byte-level vocabulary."""
-    spare = 256
-    for byte in range(256):
-        if byte < 33 or 127 <= byte < 161 or byte == 173:
-            character, spare = chr(spare), spare + 1
-        else:
-            character = chr(byte)
-        if byte not in (0xC0, 0xC1) and byte < 0xF5:
-            yield character
-
-
 def _special_ids(keys: Keys, tokens: tuple[str, ...]) -> dict[str, int]:
     types = keys.array("tokenizer.ggml.token_type", ValueType.INT32)
     special = {
@@ -254,9 +184,9 @@ def _special_ids(keys: Keys, tokens: tuple[str, ...]) -> dict[str, int]:
     }
     for marker in REQUIRED_MARKERS:
         if (number := special.get(marker.value)) is None:
-            keys.fail(f"Its vocabulary lacks {marker.value}, a token of the chat format.", _CHOOSE_GLIMMER)
+            keys.fail(f"Its vocabulary lacks {marker.value}, a token of the chat format.", CHOOSE_GLIMMER)
         if types[number] not in _SPECIAL_TYPES:
-            keys.fail(f"Its vocabulary takes {marker.value} for ordinary text.", _CHOOSE_GLIMMER)
+            keys.fail(f"Its vocabulary takes {marker.value} for ordinary text.", CHOOSE_GLIMMER)
     return special
 
 
@@ -311,7 +241,7 @@ def _sampling(keys: Keys) -> Sampling:
     return Sampling(
         temperature=temperature if 0.0 <= temperature <= 100.0 else card.temperature,
         top_p=top_p if 0.0 < top_p <= 1.0 else card.top_p,
-        top_k=int(top_k) if 0 <= top_k <= _MAX_VOCABULARY else card.top_k,
+        top_k=int(top_k) if 0 <= top_k <= MAX_VOCABULARY else card.top_k,
     )
 
 

@@ -80,7 +80,8 @@ class Settings:
     """How it is to be loaded. `outputs` is the most rows of scores of one decode.
 
     `gpu_layers` counts from the last layer, with the head as one more. A drafter lies wholly on the GPUs
-    when any layer does, and its cache has the same `kv_type`.
+    when any layer does, and its cache has the same `kv_type`. Layers in main memory still send the larger
+    part of their weights to the GPU, one after the other, while a prompt is read.
     """
 
     context: int
@@ -168,7 +169,10 @@ def _all(files: ModelFiles, settings: Settings, machine: _Machine) -> Iterator[B
     places = machine.places(model.shape.layers)
     yield from _weights("weights", model.weights, places, machine.host)
     yield from _cache(model.shape, settings, places)
-    yield from _compute("compute", _Graph(model.shape, settings, model.vocabulary_size), places, machine)
+    graph = _Graph(model.shape, settings, model.vocabulary_size)
+    yield from _compute("compute", graph, places, machine)
+    if machine.gpus and machine.host in places:
+        yield Buffer("compute", machine.gpus[0].name, max(model.weights.layers) // 2)
     rows = settings.outputs * model.vocabulary_size
     if drafter is not None:
         rows += len(drafter.target_layers) * model.shape.width * settings.ubatch

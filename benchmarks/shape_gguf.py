@@ -78,7 +78,7 @@ def write_model(path: Path, shape: ModelShape, kind: Kind = "Q8_0", seed: int | 
     writer.add_logit_scale(0.2)
     _add_vocabulary(writer, shape.vocabulary)
     _add_tensors(writer, model_tensors(shape), kind, seed)
-    return _finish(writer, path)
+    return finish(writer, path)
 
 
 def write_drafter(
@@ -86,6 +86,13 @@ def write_drafter(
 ) -> Path:
     """Write a drafter for `target`; it has no embedding and no head of its own."""
     writer = gguf.GGUFWriter(path, DRAFTER)
+    add_drafter_keys(writer, target, shape)
+    _add_tensors(writer, drafter_tensors(target, shape), kind, seed)
+    return finish(writer, path)
+
+
+def add_drafter_keys(writer: gguf.GGUFWriter, target: ModelShape, shape: DrafterShape) -> None:
+    """Everything of a drafter but its tensors."""
     _add_common(writer, target, shape)
     writer.add_sliding_window(shape.window)
     writer.add_sliding_window_pattern([True] * shape.layers)
@@ -93,8 +100,6 @@ def write_drafter(
     writer.add_array(f"{DRAFTER}.target_layers", list(shape.target_layers))
     _add_vocabulary(writer, target.vocabulary)
     writer.add_mask_token_id(256 + SPECIALS.index("<|mask|>"))
-    _add_tensors(writer, drafter_tensors(target, shape), kind, seed)
-    return _finish(writer, path)
 
 
 def model_tensors(shape: ModelShape) -> Iterator[tuple[str, Size]]:
@@ -195,9 +200,9 @@ def _pool(kind: Kind, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
     count = _POOL_BYTES // nbytes
     match kind:
         case "F32":
-            return rng.normal(0.0, 0.02, count).astype(np.float32).view(np.uint8)
+            return rng.normal(0.0, 0.5, count).astype(np.float32).view(np.uint8)
         case "F16":
-            return rng.normal(0.0, 0.02, count).astype(np.float16).view(np.uint8)
+            return rng.normal(0.0, 0.5, count).astype(np.float16).view(np.uint8)
         case "Q8_0" | "Q4_0":
             numbers = rng.integers(0, 256, (count, block * (nbytes - 2) // block), dtype=np.uint8)
             scales = np.full((count, 1), _SCALE).view(np.uint8)
@@ -227,7 +232,8 @@ def _typed(raw: npt.NDArray[np.uint8], kind: Kind) -> npt.NDArray[Any]:
             return raw
 
 
-def _finish(writer: gguf.GGUFWriter, path: Path) -> Path:
+def finish(writer: gguf.GGUFWriter, path: Path) -> Path:
+    """Write out what `writer` holds."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

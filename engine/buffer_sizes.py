@@ -34,12 +34,15 @@ DRAFTER_BATCH = 128
 CELL_STEP = 256
 """Cache cells come in steps of this many."""
 
+Q8_BLOCK = 32
+"""Numbers of a head that q8_0 stores together; it stores no head that is not a multiple."""
+
 _PATCHES_PER_IMAGE_TOKEN = 4
 _ROTATED_HEAD = 64
 _INPUT_COPIES = 4
 """Over several GPUs the inputs are kept this often, so that batches can overlap."""
 
-_BLOCK: Mapping[KvType, tuple[int, int]] = {"f16": (1, 2), "q8_0": (32, 34)}
+_BLOCK: Mapping[KvType, tuple[int, int]] = {"f16": (1, 2), "q8_0": (Q8_BLOCK, 34)}
 """Numbers in a block of the cache and its bytes."""
 
 

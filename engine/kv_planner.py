@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.buffer_sizes import Buffer, Device, KvType, ModelFiles, Settings, predict
+from engine.buffer_sizes import Q8_BLOCK, Buffer, Device, KvType, ModelFiles, Settings, predict
 from engine.errors import ModelError
 
 WANTED_BATCH = 512
@@ -144,7 +144,7 @@ class _Planner:
         has_vision = self._files.projector is not None and wishes.vision is not False
         return Settings(
             context=max(SMALLEST_CONTEXT, min(wishes.context or most, most)),
-            kv_type=wishes.kv_type or "f16",
+            kv_type=(wishes.kv_type or "f16") if self._can_quantize() else "f16",
             ubatch=wishes.ubatch or WANTED_BATCH,
             outputs=OUTPUTS,
             gpu_layers=layers,
@@ -153,12 +153,18 @@ class _Planner:
             image_tokens=image_tokens,
         )
 
+    def _can_quantize(self) -> bool:
+        """Whether q8_0 blocks divide the heads of all networks; llama.cpp refuses the cache otherwise."""
+        files = self._files
+        shapes = [files.model.shape, *([files.drafter.shape] if files.drafter else [])]
+        return not any(shape.head % Q8_BLOCK for shape in shapes)
+
     def _steps(self) -> Iterator[_Value]:
         """What is given up, in order; what was asked for is left out."""
         wishes = self._wishes
         if wishes.ubatch is None:
             yield _Value("ubatch", SMALLER_BATCH)
-        if wishes.kv_type is None:
+        if wishes.kv_type is None and self._can_quantize():
             yield _Value("kv_type", "q8_0")
         yield from self._contexts(_LONG_CONTEXTS)
         yield _Value("vision", "cpu")
@@ -213,6 +219,8 @@ class _Planner:
         )
 
     def _sentences(self, wanted: Settings, settings: Settings) -> Iterator[str]:
+        if self._wishes.kv_type == "q8_0" != settings.kv_type:
+            yield "The cache is kept in f16: the heads of this model cannot be stored in q8_0."
         for part in _PARTS:
             best, now = _Value.of(wanted, part), _Value.of(settings, part)
             if now < best:
@@ -261,7 +269,6 @@ def _size(nbytes: int) -> str:
 
 
 def _amounts(missing: dict[str, int]) -> str:
-    """Rounded up, so that the amount is enough."""
-    return " and ".join(
-        f"{-(-nbytes * 10 // 1024**3) / 10} GiB on {name}" for name, nbytes in missing.items()
-    )
+    """What lacks, rounded up so that it is enough."""
+    tenths = {name: -(-nbytes * 10 // 1024**3) for name, nbytes in missing.items()}
+    return " and ".join(f"{count / 10} GiB more on {name}" for name, count in tenths.items())

@@ -35,6 +35,9 @@ SMALLEST_VOCABULARY = 256 + len(SPECIALS)
 Kind = Literal["F32", "F16", "Q8_0", "Q4_0"]
 Size = tuple[int, ...]
 
+SHARPNESS = 4.0
+"""Gain of the query norm of random models: their attention singles out tokens, so that a lost one is seen."""
+
 _POOL_BYTES = 1 << 20
 _SCALE = np.float16(0.002)
 
@@ -189,7 +192,8 @@ def _add_tensors(
     pool = None if seed is None else _pool(kind, np.random.default_rng(seed))
     for name, size in tensors:
         if len(size) == 1:
-            writer.add_tensor(name, np.ones(size, np.float32))
+            gain = SHARPNESS if seed is not None and "attn_q_norm" in name else 1.0
+            writer.add_tensor(name, np.full(size, gain, np.float32))
         else:
             writer.add_tensor(name, _matrix(size, kind, pool), raw_dtype=gguf.GGMLQuantizationType[kind])
 

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from engine.messages import Message, Strength, ToolCall, ToolSchema, new_id
 
 StopReason = Literal["end", "length", "context_full", "cancelled"]
+Kept = Literal["appended", "rewound", "restored", "reread"]
 CallProblem = Literal["unknown_tool", "invalid_arguments", "no_recipient"]
 
 
@@ -44,6 +45,14 @@ class PrefillProgress:
 
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEvicted:
+    """The model no longer sees (most of) this message: its `tokens` were removed to make room."""
+
+    message_id: str
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,8 @@ class Usage:
     prompt: all tokens before the reply. reused: of those, already in the cache. prefilled: read now.
     reread: read now although they had been in the cache before (0 unless the history was rewritten).
     generated: tokens of the reply. context_used / context_size: cells in use and available.
+    kept: how the cache was made to fit: by reading on, by going back exactly, from a checkpoint, or by
+    reading again. steps: decode steps of the reply. drafted / accepted: tokens guessed, and right.
     """
 
     prompt: int = 0
@@ -99,6 +110,10 @@ class Usage:
     generated: int = 0
     context_used: int = 0
     context_size: int = 0
+    kept: Kept = "appended"
+    steps: int = 0
+    drafted: int = 0
+    accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +133,28 @@ class Done:
     timings: Timings = Timings()
 
 
-Delta = PrefillProgress | TextDelta | ReasoningDelta | ToolCallStarted | ToolCallReady | ToolCallFailed | Done
+Delta = (
+    PrefillProgress
+    | SpanEvicted
+    | TextDelta
+    | ReasoningDelta
+    | ToolCallStarted
+    | ToolCallReady
+    | ToolCallFailed
+    | Done
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a loaded model can do. `notices` are sentences the person should see once."""
+    """What a loaded model can do. `drafts`: whether a drafter helps it. `notices` are sentences the person should see once."""
 
     model_name: str
     model_path: Path | None
     context_size: int
     is_demo: bool = False
     vision: bool = False
+    drafts: bool = False
     notices: Sequence[str] = ()
 
 

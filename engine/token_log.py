@@ -56,6 +56,11 @@ class Plan:
     keepable: int
     known: tuple[tuple[int, int], ...]
 
+    @property
+    def common(self) -> int:
+        """How many of the first ids the log had, and the model had read, before."""
+        return self.known[0][1]
+
     def reread(self, kept: int, until: int) -> int:
         """How many of ids[kept:until] are read for a second time."""
         return sum(max(0, min(end, until) - max(start, kept)) for start, end in self.known)
@@ -70,6 +75,11 @@ class TokenLog:
         self._replies: dict[str, tuple[int, ...]] = {}
         self._read = 0
         self.cached = 0
+
+    @property
+    def last(self) -> int:
+        """The newest id."""
+        return self._ids[-1]
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -147,9 +157,10 @@ class TokenLog:
         for span in self._spans:
             if span.kind == "reply":
                 self._replies[span.message_id] = tuple(self._ids[span.start : span.end])
+        common = plan.common
         self._ids = list(plan.ids)
         self._spans = list(plan.spans)
-        self._read = plan.known[0][1]
+        self._read = common
         self.cached = kept
 
     def lose_cache(self) -> None:

@@ -8,8 +8,9 @@ from importlib.resources import files
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from engine.embedded import EmbeddedEngine, EngineOptions
+from engine.embedded import EmbeddedEngine
 from engine.errors import ModelError
+from engine.loading import EngineOptions
 from engine.protocol import Engine
 from glimmer_tui.agent.desk import ApprovalDesk
 from glimmer_tui.agent.dispatch import Dispatcher

@@ -166,42 +166,49 @@ def _search(rollout: Rollout, name: str, reason: str) -> None:
     rollout.calls(reason, "search", {"pattern": f"def {name}"})
 
 
-def _reason(bug: Planted) -> str:
+def _reason(rollout: Rollout, bug: Planted) -> str:
+    """The function, copied word for word up to the wrong line: what the mended line needs is then close by."""
     if bug.function.module:
         return f"{bug.function.name} uses {bug.function.module}, which is not imported. I add the import."
-    return f"{bug.function.name}: {bug.function.doc} The line `{bug.old}` is wrong."
+    rows = _rows(rollout, bug)
+    end = next(i for i, row in enumerate(rows) if row.strip() == bug.old)
+    return "\n".join([*rows[: end + 1], "The last line is wrong."])
+
+
+def _rows(rollout: Rollout, bug: Planted) -> list[str]:
+    rows = rollout.text_of(bug.path).split("\n")
+    return rows[next(i for i, row in enumerate(rows) if row.startswith(f"def {bug.function.name}(")) :]
 
 
 def _change(rng: random.Random, rollout: Rollout, bug: Planted, mistake: str) -> bool:
     """Make the edit; False when the person declined it and the turn is over."""
     old, new = bug.old, bug.new
+    reason = _reason(rollout, bug)
     if mistake == "declined":
         note = rng.choice(wishes.NOTES) if rng.random() < 0.5 else ""
         words = f"The user declined this call: {note}" if note else "The user declined this call."
-        rollout.calls(_reason(bug), "edit", {"path": bug.path, "old": old, "new": new}, denied=words)
+        rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": new}, denied=words)
         rollout.answers(f"I left {bug.path} as it is.")
         return False
     if mistake == "no_match":
         slip = _slip(rng, old)
         if slip not in rollout.text_of(bug.path):
-            rollout.calls(_reason(bug), "edit", {"path": bug.path, "old": slip, "new": new}, SKIP)
+            rollout.calls(reason, "edit", {"path": bug.path, "old": slip, "new": new}, SKIP)
             told = f"The line is `{old}`. I copy it exactly."
             rollout.calls(told, "edit", {"path": bug.path, "old": old, "new": new})
             return True
     if rollout.text_of(bug.path).count(old) > 1:
-        rollout.calls(_reason(bug), "edit", {"path": bug.path, "old": old, "new": new})
-        above = f"{bug.context}\n    {_indent(rollout.text_of(bug.path), bug)}"
+        rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": new})
+        above = f"{bug.context}\n    {_indent(rollout, bug)}"
         arguments = {"path": bug.path, "old": above + old, "new": above + new}
         rollout.calls("It is not unique. I add the line above.", "edit", arguments)
         return True
-    rollout.calls(_reason(bug), "edit", {"path": bug.path, "old": old, "new": new})
+    rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": new})
     return True
 
 
-def _indent(text: str, bug: Planted) -> str:
-    rows = text.split("\n")
-    at = next(i for i, row in enumerate(rows) if row.startswith(f"def {bug.function.name}("))
-    row = next(row for row in rows[at:] if row.strip() == bug.old)
+def _indent(rollout: Rollout, bug: Planted) -> str:
+    row = next(row for row in _rows(rollout, bug) if row.strip() == bug.old)
     return row[4 : len(row) - len(bug.old)]
 
 
@@ -218,7 +225,7 @@ def _wrong_fix(rng: random.Random, rollout: Rollout, bug: Planted, report: str) 
     bad = _another(rng, bug)
     if bad is None or rollout.text_of(bug.path).count(bug.old) != 1:
         return report
-    rollout.calls(_reason(bug), "edit", {"path": bug.path, "old": bug.old, "new": bad}, SKIP)
+    rollout.calls(_reason(rollout, bug), "edit", {"path": bug.path, "old": bug.old, "new": bad}, SKIP)
     report = rollout.calls(f"I changed {name}. I run the tests again.", "test", {})
     object.__setattr__(bug, "old", bad)
     rollout.calls(f"{name} still fails. I read {bug.path} again.", "read", {"path": bug.path})

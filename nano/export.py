@@ -50,7 +50,8 @@ def export(model: Glimmer, tokenizer: Path, target: Path, quantized: bool = True
     """Write `model` and its vocabulary to `target`."""
     writer = gguf.GGUFWriter(target, ARCHITECTURE)
     _add_settings(writer, model.shape)
-    _add_vocabulary(writer, tokenizer)
+    add_vocabulary(writer, tokenizer)
+    writer.add_chat_template(files("nano").joinpath("chat_template.jinja").read_text(encoding="utf-8"))
     own = dict(model.named_parameters())
     tensors = {
         "token_embd.weight": own["embedding.weight"],
@@ -61,7 +62,7 @@ def export(model: Glimmer, tokenizer: Path, target: Path, quantized: bool = True
         for name, attribute in LAYER_TENSORS.items():
             tensors[f"blk.{index}.{name}.weight"] = own[f"layers.{index}.{attribute}"]
     for name, tensor in tensors.items():
-        _add_tensor(writer, name, tensor, quantized)
+        add_tensor(writer, name, tensor, quantized)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -92,7 +93,8 @@ def _add_settings(writer: gguf.GGUFWriter, shape: Shape) -> None:
     writer.add_logit_scale(shape.logit_scale)
 
 
-def _add_vocabulary(writer: gguf.GGUFWriter, tokenizer: Path) -> None:
+def add_vocabulary(writer: gguf.GGUFWriter, tokenizer: Path) -> None:
+    """Store the tokens, merges and special ids."""
     stored = json.loads(tokenizer.read_text(encoding="utf-8"))
     ids: dict[str, int] = stored["model"]["vocab"]
     tokens = sorted(ids, key=lambda token: ids[token])
@@ -110,10 +112,10 @@ def _add_vocabulary(writer: gguf.GGUFWriter, tokenizer: Path) -> None:
     writer.add_pad_token_id(ids[PAD])
     writer.add_mask_token_id(ids[MASK])
     writer.add_add_bos_token(False)
-    writer.add_chat_template(files("nano").joinpath("chat_template.jinja").read_text(encoding="utf-8"))
 
 
-def _add_tensor(writer: gguf.GGUFWriter, name: str, tensor: Tensor, quantized: bool) -> None:
+def add_tensor(writer: gguf.GGUFWriter, name: str, tensor: Tensor, quantized: bool) -> None:
+    """Store a tensor; a matrix as q8_0 where `quantized`."""
     values = tensor.detach().float().numpy().astype(np.float32)
     if not quantized or values.ndim < 2:
         writer.add_tensor(name, values)

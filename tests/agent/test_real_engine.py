@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.embedded import EmbeddedEngine, EngineOptions
-from engine.llama import Context
+from engine.context import Context
+from engine.embedded import EmbeddedEngine
+from engine.loading import EngineOptions
 from engine.messages import ToolResult
 from engine.sampler import Sampler
 from glimmer_tui.agent import events
@@ -59,12 +60,12 @@ class Desk:
         self._loop = asyncio.get_running_loop()
         decode = Context.decode
 
-        def recorded(context: Context, tokens: list[int], position: int) -> None:
+        def recorded(context: Context, tokens: list[int], position: int, first: int | None = None) -> None:
             self.read += tokens
-            decode(context, tokens, position)
+            decode(context, tokens, position, first)
 
         monkeypatch.setattr(Context, "decode", recorded)
-        monkeypatch.setattr(Sampler, "sample", lambda sampler, context: self._next())
+        monkeypatch.setattr(Sampler, "sample", lambda _sampler, _cache, _row: self._next())
 
     def _next(self) -> int:
         if self.written and self.written[0] == CANCEL:
@@ -97,7 +98,7 @@ async def desk(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     root = tmp_path / "project"
     root.mkdir()
     (root / "hostile.txt").write_text(HOSTILE)
-    engine = EmbeddedEngine(model, EngineOptions(context_size=32768, threads=1, batch=128))
+    engine = EmbeddedEngine(model, EngineOptions(context_size=32768, threads=1, batch=128, drafts=0))
     settings = SessionSettings(max_tokens=MOST_TOKENS)
     options = Options(root, tmp_path / "state", None, "auto", ModelSettings(), settings)
     session = build_session(options, engine)

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.embedded import EmbeddedEngine, EngineOptions
+from engine.cache import Cache
+from engine.context import Context, ContextOptions
+from engine.embedded import EmbeddedEngine
 from engine.generator import Generator
-from engine.llama import Context, ContextOptions, Model
+from engine.llama import Model
+from engine.loading import EngineOptions
 from engine.model_file import read_model_file
 from tests.engine.tiny_gguf import write_tiny
 
@@ -40,7 +43,7 @@ def context(model: Model) -> Iterator[Context]:
 @pytest.fixture
 def generator(model: Model, context: Context) -> Generator:
     """A generator over an empty cache."""
-    return Generator(context, model.vocabulary, model.metadata.sampling)
+    return Generator(Cache(context, model.vocabulary.size), model.vocabulary, model.metadata.sampling)
 
 
 @pytest.fixture

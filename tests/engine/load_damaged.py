@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.cache import Cache
+from engine.context import Context, ContextOptions
 from engine.errors import EngineError
-from engine.llama import Context, ContextOptions, Model
+from engine.llama import Model
 from engine.model_file import read_model_file
 from engine.protocol import Sampling
 from engine.sampler import Sampler
@@ -112,7 +114,7 @@ def use(path: Path) -> str:
         sampler = Sampler(Sampling(seed=1))
         for turn in range(2):
             context.decode(model.vocabulary.tokenize("a file"), 6 * turn)
-            model.vocabulary.piece(sampler.sample(context))
+            model.vocabulary.piece(sampler.sample(Cache(context, model.vocabulary.size), -1))
         sampler.close()
         context.close()
         model.close()

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.embedded import EmbeddedEngine, EngineOptions
+from engine.embedded import EmbeddedEngine
 from engine.errors import EngineBusy, EngineError, ModelError
+from engine.loading import EngineOptions
 from engine.messages import Message, Text
 from engine.protocol import Delta, Done, Engine, PrefillProgress, Request, Sampling
 from tests.engine.tiny_gguf import write_tiny

@@ -3,12 +3,15 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
+from engine.cache import Cache
+from engine.context import Context, ContextOptions
 from engine.errors import ContextFull, EngineError
 from engine.generator import Generator
-from engine.llama import Context, ContextOptions, Model
+from engine.llama import Model
 from engine.messages import Image, Message, Reasoning, Text, ToolCall, ToolResult, ToolSchema, new_id
 from engine.protocol import (
     Delta,
@@ -79,7 +82,7 @@ def test_tool_results_and_new_ids_are_read_too(generator: Generator) -> None:
 
 def fresh_reply(model: Model, asked: Request) -> list[Delta]:
     context = Context(model, ContextOptions(1024, 64, threads=1), None)
-    deltas, _ = run(Generator(context, model.vocabulary, Sampling()), asked)
+    deltas, _ = run(Generator(Cache(context, model.vocabulary.size), model.vocabulary, Sampling()), asked)
     context.close()
     return said(deltas)
 
@@ -100,14 +103,16 @@ def test_another_seed_gives_another_reply(model: Model) -> None:
 def test_progress_comes_once_a_batch_and_ends_whole(generator: Generator) -> None:
     deltas, done = run(generator, request(user("x" * 200)))
     progress = [delta for delta in deltas if isinstance(delta, PrefillProgress)]
-    assert [step.done for step in progress] == [*range(64, done.usage.prompt, 64), done.usage.prompt]
+    steps = [0, *(step.done for step in progress)]
+    assert steps[-1] == done.usage.prompt
+    assert all(0 < after - before <= 64 for before, after in pairwise(steps))
     assert {step.total for step in progress} == {done.usage.prompt}
 
 
 def test_a_random_reply_of_any_markers_never_fails(model: Model) -> None:
     known = (PrefillProgress, TextDelta, ReasoningDelta, ToolCallStarted, ToolCallReady, ToolCallFailed)
     context = Context(model, ContextOptions(2048, 64, threads=1), None)
-    generator = Generator(context, model.vocabulary, Sampling())
+    generator = Generator(Cache(context, model.vocabulary.size), model.vocabulary, Sampling())
     for seed in range(15):
         asked = replace(request(user("hi"), limit=60, seed=seed), tools=TOOLS)
         deltas, done = run(generator, asked)
@@ -120,7 +125,7 @@ def test_a_random_reply_of_any_markers_never_fails(model: Model) -> None:
 def steered(generator: Generator, monkeypatch: pytest.MonkeyPatch, tokens: Sequence[int]) -> None:
     """Let the next reply consist of these tokens."""
     drawn = iter(tokens)
-    monkeypatch.setattr("engine.generator.Sampler.sample", lambda _self, _context: next(drawn))
+    monkeypatch.setattr("engine.generator.Sampler.sample", lambda _self, _cache, _row: next(drawn))
 
 
 def ids(model: Model, *pieces: str) -> list[int]:
@@ -279,7 +284,8 @@ def test_a_history_changed_before_the_window_is_read_again_and_counted(
     run(generator, asked)
     changed = request(user("another first"), long, seed=3, limit=20)
     deltas, done = run(generator, changed)
-    assert done.usage.reused == 0
+    assert done.usage.kept == "restored"
+    assert 0 < done.usage.reused < done.usage.prompt - 600
     assert done.usage.reread > 600
     assert said(deltas) == fresh_reply(model, changed)
 
@@ -308,7 +314,7 @@ def test_a_failed_step_leaves_the_engine_usable(
     reply = Message("assistant", (Text("x"),), asked.reply_id)
     following = request(*asked.messages[1:], reply, user("more"))
 
-    def fail(_tokens: Sequence[int], _position: int) -> None:
+    def fail(_tokens: Sequence[int], _position: int, _first: int | None = None) -> None:
         raise EngineError("The model failed while it was reading or writing.")
 
     with monkeypatch.context() as patched:

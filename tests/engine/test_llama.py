@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engine.context import Context, ContextOptions
 from engine.errors import EngineError, ModelError
-from engine.llama import Context, ContextOptions, Model
+from engine.llama import Model
 from engine.model_file import read_model_file
 from tests.engine.tiny_gguf import SPECIALS, Shape, default_tokens, metadata, tensors, write, write_tiny
 
@@ -67,7 +68,7 @@ def scores(model: Model, tokens: list[int]) -> np.ndarray:
     fresh = Context(model, ContextOptions(1024, 64, threads=1), None)
     for start in range(0, len(tokens), 64):
         fresh.decode(tokens[start : start + 64], start)
-    found = fresh.logits().copy()
+    found = fresh.scores(-1, model.vocabulary.size).copy()
     fresh.close()
     return found
 
@@ -99,7 +100,7 @@ def test_a_rewind_that_is_allowed_is_exact(
             break
         read(context, new, len(held))
         held += new
-        assert np.abs(context.logits() - scores(model, held)).max() < ROUNDING
+        assert np.abs(context.scores(-1, model.vocabulary.size) - scores(model, held)).max() < ROUNDING
 
 
 def test_a_rewind_past_the_window_is_refused_and_would_be_wrong(model: Model, context: Context) -> None:
@@ -110,7 +111,7 @@ def test_a_rewind_past_the_window_is_refused_and_would_be_wrong(model: Model, co
     context.rewind(600)
     read(context, tokens[:20], 600)
     expected = scores(model, [*tokens[:600], *tokens[:20]])
-    assert np.abs(context.logits() - expected).max() > 5 * ROUNDING
+    assert np.abs(context.scores(-1, model.vocabulary.size) - expected).max() > 5 * ROUNDING
 
 
 def test_a_short_conversation_rewinds_anywhere(context: Context) -> None:
@@ -160,7 +161,7 @@ def test_a_cache_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 def test_a_quantized_cache_works(model: Model) -> None:
     context = Context(model, ContextOptions(256, 32, 1, "q8_0"), None)
     context.decode([65, 66, 67], 0)
-    assert np.isfinite(context.logits()).all()
+    assert np.isfinite(context.scores(-1, model.vocabulary.size)).all()
     context.close()
 
 
@@ -175,7 +176,8 @@ SILENT = """
 import sys
 from pathlib import Path
 from engine.errors import ModelError
-from engine.llama import Context, ContextOptions, Model
+from engine.context import Context, ContextOptions
+from engine.llama import Model
 from engine.model_file import read_model_file
 log = Path(sys.argv[3]) if len(sys.argv) > 3 else None
 model = Model(read_model_file(Path(sys.argv[1])), -1, log)

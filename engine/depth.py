@@ -1,0 +1,145 @@
+"""How many tokens to draft: as many as write the most a second on this device. Pure; it is told the times.
+
+A step reads the last token and k drafts. What it costs is measured as it goes, for each k; what it writes
+is 1 + the sum over i <= k of the share of steps whose first i drafts all stood. Both change with the device,
+the context's length and the text, so both are running averages.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_MEMORY = 0.97
+"""What is left of an observation's weight after one more."""
+_PROBE_SHARE = 0.015
+"""The share of the time that may be spent on steps that are known to be worse, to learn whether they still are."""
+_FIRST = 2
+"""Steps of a kind that are taken before it is judged."""
+
+
+class Average:
+    """A running average in which older values count less; the first ones count alike."""
+
+    def __init__(self, start: float = 0.0, weight: float = 0.0) -> None:
+        self.value, self._weight = start, weight
+
+    def add(self, value: float) -> None:
+        self._weight = self._weight * _MEMORY + 1.0
+        self.value += (value - self.value) / self._weight
+
+
+class Acceptance:
+    """For each position of a block, the share of blocks that stood up to there."""
+
+    def __init__(self, most: int, hoped: float) -> None:
+        """`hoped`: the chance of a draft to stand when those before it did, until some were seen."""
+        self._next = [Average(hoped, 2.0) for _ in range(most)]
+
+    def observe(self, drafted: int, stood: int) -> None:
+        """Of `drafted` tokens the first `stood` stood."""
+        for place in range(min(drafted, stood + 1)):
+            self._next[place].add(1.0 if place < stood else 0.0)
+
+    def expected(self, depth: int) -> float:
+        """Tokens that a step with `depth` drafts writes."""
+        total, chance = 1.0, 1.0
+        for average in self._next[:depth]:
+            chance *= average.value
+            total += chance
+        return total
+
+    def shares(self) -> tuple[float, ...]:
+        """The chance, for each position, that a block stands up to there."""
+        chance, shares = 1.0, list[float]()
+        for average in self._next:
+            chance *= average.value
+            shares.append(chance)
+        return tuple(shares)
+
+
+class Costs:
+    """Seconds of a step by its number of drafts, between measured ones on a line."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, Average] = {}
+        self._times: dict[int, int] = {}
+
+    def observe(self, depth: int, seconds: float) -> None:
+        """A step with `depth` drafts took so long. The first of its kind pays for what is set up once."""
+        seen = self._times[depth] = self._times.get(depth, 0) + 1
+        if seen == 2:
+            self._seen[depth] = Average()
+        self._seen.setdefault(depth, Average()).add(seconds)
+
+    def times(self, depth: int) -> int:
+        """How often a step with `depth` drafts was seen."""
+        return self._times.get(depth, 0)
+
+    def seconds(self, depth: int) -> float | None:
+        """What a step costs; None while that cannot be said."""
+        if depth in self._seen:
+            return self._seen[depth].value
+        below = max((k for k in self._seen if k < depth), default=None)
+        above = min((k for k in self._seen if k > depth), default=None)
+        if below is None or above is None:
+            return None
+        low, high = self._seen[below].value, self._seen[above].value
+        return low + (high - low) * (depth - below) / (above - below)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A number of drafts and the tokens a second it promises."""
+
+    depth: int
+    rate: float
+
+
+class Depth:
+    """Chooses the number of drafts of each step, 0 included."""
+
+    def __init__(self, most: int, hoped: float = 0.7, costs: Costs | None = None) -> None:
+        """`most` is the longest draft (a block less one); `costs` may be shared by drafts of one source."""
+        self.most = most
+        self.acceptance = Acceptance(most, hoped)
+        self.costs = costs or Costs()
+        self._ladder = tuple(k for k in (1, 2, 3, 5, 7, 11, 15, 23, 31) if k < most) + (most,)
+        self._spent = self._lost = 0.0
+
+    def choose(self, room: int) -> int:
+        """Drafts of the next step, at most `room`."""
+        ladder = [k for k in self._ladder if k <= room]
+        if not ladder:
+            return 0
+        for kind in (0, ladder[-1], ladder[len(ladder) // 2]):
+            if self.costs.times(kind) < _FIRST + (kind == 0):
+                return kind
+        best = self.best(ladder)
+        probe = self._probe(best, ladder)
+        return best.depth if probe is None else probe
+
+    def best(self, ladder: Iterable[int] | None = None) -> Choice:
+        """The choice that promises most, by what is known now."""
+        choices = [Choice(k, self.rate(k)) for k in (0, *(self._ladder if ladder is None else ladder))]
+        return max(choices, key=lambda choice: choice.rate)
+
+    def observe(self, drafted: int, stood: int, seconds: float) -> None:
+        """A step with `drafted` drafts, of which `stood` stood, took so long."""
+        self.costs.observe(drafted, seconds)
+        self.acceptance.observe(drafted, stood)
+        self._spent += seconds
+        best = self.best()
+        if best.rate > 0 and drafted != best.depth:
+            self._lost += max(0.0, seconds - self.acceptance.expected(drafted) / best.rate)
+
+    def rate(self, depth: int) -> float:
+        """Tokens a second that `depth` drafts promise; 0 while their cost is not known."""
+        seconds = self.costs.seconds(depth)
+        return self.acceptance.expected(depth) / seconds if seconds else 0.0
+
+    def _probe(self, best: Choice, ladder: list[int]) -> int | None:
+        """A worse choice, to learn anew what it is worth, where the time for that is not used up."""
+        if self._lost > self._spent * _PROBE_SHARE:
+            return None
+        others = [k for k in (0, *ladder) if k != best.depth]
+        wanted = min(others, key=self.costs.times)
+        return wanted if self.costs.times(wanted) * 16 < self.costs.times(best.depth) else None

@@ -1,0 +1,132 @@
+"""DFlash: a small model that drafts a block of tokens in one step, from what the target's layers hold.
+
+After a target decode, `absorb` takes its features; they become keys and values in every drafter layer, at
+the same positions. A draft is one decode of the last token and masks after it (arXiv 2602.06036). What the
+drafter holds never changes what is written, only how fast: where it cannot follow, it starts anew.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.batch import Batch
+from engine.context import Context
+from engine.features import LayerInputs
+
+_ROWS = 128
+"""Vectors handed over in one decode: it bounds the memory that a wide model's features take."""
+
+
+@dataclass(frozen=True, slots=True)
+class DflashShape:
+    """What drafting needs to know: tokens a block, the mask's id, the target's layers, width and vocabulary."""
+
+    block: int
+    mask: int
+    layers: tuple[int, ...]
+    width: int
+    vocabulary: int
+
+
+class Dflash:
+    """A drafter over the context of its own that borrows the target's embeddings and head."""
+
+    def __init__(self, context: Context, target: Context, shape: DflashShape) -> None:
+        self._context = context
+        self._shape = shape
+        self._inputs = LayerInputs(target, shape.layers, shape.width)
+        self._vectors = Batch(min(_ROWS, context.batch_size), len(shape.layers) * shape.width)
+        self._masks = [shape.mask] * (shape.block - 1)
+        self._waiting: list[npt.NDArray[np.float32]] = []
+        self._waiting_rows = 0
+        self._end = 0
+
+    @property
+    def most(self) -> int:
+        """The most tokens of one draft."""
+        return self._shape.block - 1
+
+    @property
+    def window(self) -> int:
+        """How many positions back it looks; older features need not be absorbed."""
+        return self._context.window
+
+    def absorb(self, count: int, position: int) -> None:
+        """Take the features of the first `count` rows of the target's last decode, read at `position`."""
+        if position != self._end + self._waiting_rows:
+            self.start_at(position)
+        self._waiting.append(self._inputs.rows(count))
+        self._waiting_rows += count
+        if self._waiting_rows >= _ROWS:
+            self._hand_over()
+
+    def draft(self, last: int, position: int, depth: int) -> list[int]:
+        """The `depth` tokens that may follow `last`, which stands at `position` and was not absorbed."""
+        self._hand_over()
+        if position != self._end:
+            return []
+        self._context.decode([last, *self._masks[:depth]], position, 1)
+        scores = self._context.scores(1, depth * self._shape.vocabulary)
+        drafted: list[int] = scores.reshape(depth, -1).argmax(1).tolist()
+        self._context.drop(position, -1)
+        return drafted
+
+    def rewind(self, position: int) -> None:
+        """Forget what was absorbed from `position` on."""
+        if position >= self._end + self._waiting_rows:
+            return
+        if position < self._end:
+            if self._context.can_rewind(position):
+                self._context.rewind(position)
+                self._end = position
+            else:
+                self.start_at(position)
+                return
+        self._keep_waiting(position - self._end)
+
+    def drop(self, start: int, end: int) -> None:
+        """Forget the positions `start` to `end` - 1, which lie beyond the window."""
+        self._hand_over()
+        self._context.drop(start, end)
+
+    def start_at(self, position: int) -> None:
+        """Forget everything; the next features are those of `position`."""
+        self._context.clear()
+        self._waiting.clear()
+        self._waiting_rows = 0
+        self._end = position
+
+    def store(self) -> bytes:
+        """Its cache as bytes, for `restore`; empty where it holds nothing."""
+        self._hand_over()
+        return b"" if self._context.is_empty else self._context.store("whole")
+
+    def restore(self, state: bytes, position: int) -> None:
+        """Take over what `store` gave when `position` was next."""
+        self.start_at(position)
+        if state:
+            self._context.restore("whole", state)
+            self._context.drop(position, -1)
+
+    def close(self) -> None:
+        """Free its cache; the weights are the caller's."""
+        self._vectors.close()
+        self._context.close()
+
+    def _hand_over(self) -> None:
+        """Make keys and values of the waiting features."""
+        if not self._waiting:
+            return
+        rows = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
+        self._waiting.clear()
+        self._waiting_rows = 0
+        for start in range(0, len(rows), self._vectors.capacity):
+            part = rows[start : start + self._vectors.capacity]
+            self._context.step(self._vectors.vectors(part, self._end))
+            self._end += len(part)
+
+    def _keep_waiting(self, count: int) -> None:
+        rows = np.concatenate(self._waiting)[:count] if self._waiting and count > 0 else None
+        self._waiting = [] if rows is None else [rows]
+        self._waiting_rows = 0 if rows is None else len(rows)

@@ -1,0 +1,55 @@
+"""A reply being written: its length so far, and its tokens on their way to deltas."""
+
+import codecs
+from collections.abc import Iterator, Mapping
+
+from engine.chat_format import Marker
+from engine.protocol import Delta, Request, StopReason, ToolCallReady
+from engine.stream_parser import StreamParser
+
+_UNLIMITED = 1 << 30
+
+
+class Reply:
+    """Counts what was drawn and turns it into deltas."""
+
+    def __init__(self, request: Request, markers: Mapping[int, Marker]) -> None:
+        self.generated = self.steps = self.drafted = self.accepted = 0
+        self.made_call = False
+        self._limit = request.max_tokens
+        self._markers = markers
+        self._text = codecs.getincrementaldecoder("utf-8")("replace")
+        self._parser = StreamParser(request.tools)
+
+    @property
+    def room(self) -> int:
+        """How many more tokens may be drawn."""
+        return _UNLIMITED if self._limit is None else self._limit - self.generated
+
+    @property
+    def is_full(self) -> bool:
+        return self.room <= 0
+
+    def count_step(self, drafted: int, accepted: int) -> None:
+        """One decode step was taken."""
+        self.steps += 1
+        self.drafted += drafted
+        self.accepted += accepted
+
+    def feed(self, token: int, piece: bytes) -> Iterator[Delta]:
+        """A drawn token. Bytes wait until they make a whole character; a marker ends the wait."""
+        marker = self._markers.get(token)
+        if text := self._text.decode(piece, marker is not None):
+            yield from self._seen(self._parser.feed(text))
+        if marker is not None:
+            yield from self._seen(self._parser.feed(marker))
+
+    def finish(self, stop: StopReason) -> Iterator[Delta]:
+        """What is left to say once no token follows."""
+        if text := self._text.decode(b"", True):
+            yield from self._seen(self._parser.feed(text))
+        yield from self._seen(self._parser.finish(stop))
+
+    def _seen(self, deltas: list[Delta]) -> list[Delta]:
+        self.made_call = self.made_call or any(isinstance(delta, ToolCallReady) for delta in deltas)
+        return deltas

@@ -1,0 +1,107 @@
+"""Where drafts come from, and whether drafting pays.
+
+Two sources: the conversation itself, where it repeats, and the drafter. Each step takes the one that promises
+more tokens a second, or neither.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.cache import Cache
+from engine.depth import Costs, Depth
+from engine.ngram import Match, NgramIndex
+
+Origin = Literal["none", "drafter", "ngram"]
+
+_NGRAM_MOST = 23
+_LENGTHS = (8, 16)
+"""Where a match counts as middling and as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Drafted tokens. `kind` numbers the books that its outcome belongs into."""
+
+    tokens: tuple[int, ...]
+    origin: Origin
+    kind: int = 0
+
+
+_NOTHING = Proposal((), "none")
+
+
+class Speculator:
+    """Proposes drafts for each step and learns from what came of them."""
+
+    def __init__(self, cache: Cache, fixed: int | None = None) -> None:
+        """`fixed` drafts that many tokens at every step with the drafter alone; 0 never drafts."""
+        self._cache = cache
+        self._fixed = fixed
+        self._index = NgramIndex()
+        most = cache.drafter.most if cache.drafter else 0
+        self._drafter = Depth(most) if most else None
+        costs = Costs()
+        hopes = (0.5, 0.7, 0.9)
+        self._ngram = tuple(Depth(_NGRAM_MOST, hoped, costs) for hoped in hopes)
+        self._ngram_costs = costs
+
+    def begin(self, ids: Sequence[int]) -> None:
+        """A reply to the conversation `ids` begins."""
+        self._index.follow(ids)
+
+    def append(self, token: int) -> None:
+        """The conversation grew by a token."""
+        self._index.append(token)
+
+    def propose(self, last: int, position: int, room: int) -> Proposal:
+        """At most `room` tokens that may follow `last`, the token at `position` that was not read yet."""
+        if room < 1 or self._fixed == 0:
+            return _NOTHING
+        if self._fixed is not None:
+            tokens = self._cache.draft(last, position, min(self._fixed, room))
+            return Proposal(tuple(tokens), "drafter") if tokens else _NOTHING
+        depth = self._drafter.choose(room) if self._drafter else 0
+        if found := self._repeated(room, depth):
+            return found
+        if not depth:
+            return _NOTHING
+        tokens = self._cache.draft(last, position, depth)
+        return Proposal(tuple(tokens), "drafter") if tokens else _NOTHING
+
+    def observe(self, proposal: Proposal, stood: int, seconds: float) -> None:
+        """Of the proposal's tokens `stood` stood, and the step took so long."""
+        match proposal.origin:
+            case "none":
+                self._ngram_costs.observe(0, seconds)
+                if self._drafter:
+                    self._drafter.observe(0, 0, seconds)
+            case "drafter":
+                if self._drafter:
+                    self._drafter.observe(len(proposal.tokens), stood, seconds)
+            case "ngram":
+                self._ngram[proposal.kind].observe(len(proposal.tokens), stood, seconds)
+
+    @property
+    def drafter_depth(self) -> Depth | None:
+        """The books of the drafter, to report from."""
+        return self._drafter
+
+    def _repeated(self, room: int, depth: int) -> Proposal | None:
+        """A draft from the conversation, where it promises more than `depth` tokens of the drafter."""
+        match = self._index.match(min(room, _NGRAM_MOST))
+        if match is None:
+            return None
+        kind = _kind(match)
+        wanted = self._ngram[kind].choose(len(match.tokens))
+        if not wanted:
+            return None
+        rival = self._drafter.rate(depth) if self._drafter else self._ngram[kind].rate(0)
+        promised = self._ngram[kind].rate(wanted)
+        if promised and promised <= rival:
+            return None
+        return Proposal(match.tokens[:wanted], "ngram", kind)
+
+
+def _kind(match: Match) -> int:
+    return sum(match.length >= length for length in _LENGTHS)

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +223,15 @@ def test_flipped_bytes_never_raise_anything_else(
         assert isinstance(read_drafter_file(path, target), DrafterMetadata)
     except ModelError as error:
         assert error.what
+
+
+@pytest.mark.parametrize("damage", ["bytes", "keys"])
+def test_no_damage_ends_the_process(tmp_path: Path, damage: str) -> None:
+    """What the check lets through is loaded and drafted with: the library must survive all of it."""
+    command = [sys.executable, "-m", "tests.engine.load_damaged_drafter", damage, str(tmp_path), "0", "60"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    outcomes = ran.stdout.splitlines()
+    assert ran.returncode == 0, f"{outcomes[-1:]} {ran.stderr[-2000:]}"
+    assert len(outcomes) == 60
+    assert any(line.endswith("used") for line in outcomes)
+    assert any("refused:" in line for line in outcomes)

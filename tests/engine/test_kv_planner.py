@@ -93,8 +93,9 @@ def test_the_weights_of_the_30b_come_out_as_measured_elsewhere() -> None:
 
 
 def test_things_are_given_up_from_the_least_missed_to_the_most() -> None:
-    assert planned(20.6).kv_type == "q8_0"
-    assert planned(20.6).context == 131072
+    assert (planned(20.6).ubatch, planned(20.6).kv_type) == (256, "f16")
+    assert planned(20.2).kv_type == "q8_0"
+    assert planned(20.2).context == 131072
     assert planned(19.5).context == 98304
     assert planned(19.5).vision == "gpu"
     assert planned(19.0).vision == "cpu"

@@ -20,6 +20,7 @@ BufferKind = Literal[
     "local cache",
     "compute",
     "output",
+    "checkpoints",
     "drafter weights",
     "drafter cache",
     "drafter compute",
@@ -33,6 +34,9 @@ DRAFTER_BATCH = 128
 
 CELL_STEP = 256
 """Cache cells come in steps of this many."""
+
+CHECKPOINTS = 13
+"""Copies of the local layers' window that a long conversation keeps in main memory to go back to."""
 
 Q8_BLOCK = 32
 """Numbers of a head that q8_0 stores together; it stores no head that is not a multiple."""
@@ -180,6 +184,7 @@ def _all(files: ModelFiles, settings: Settings, machine: _Machine) -> Iterator[B
     if drafter is not None:
         rows += len(drafter.target_layers) * model.shape.width * settings.ubatch
     yield Buffer("output", machine.host, 4 * rows)
+    yield Buffer("checkpoints", machine.host, CHECKPOINTS * _window_bytes(model.shape, settings))
     if drafter is not None:
         yield from _drafter(drafter, settings, machine.whole())
     if files.projector is not None and settings.vision != "off":
@@ -201,6 +206,11 @@ def _cache(shape: Shape, settings: Settings, places: list[str]) -> Iterator[Buff
             yield Buffer("local cache", place, local)
         else:
             yield Buffer("global cache", place, cell * padded(settings.context))
+
+
+def _window_bytes(shape: Shape, settings: Settings) -> int:
+    cells = min(shape.window, padded(settings.context))
+    return sum(shape.local) * cells * cell_bytes(shape, settings.kv_type)
 
 
 @dataclass(frozen=True, slots=True)

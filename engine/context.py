@@ -24,7 +24,11 @@ Part = Literal["whole", "window"]
 """What of a cache is stored: all of it, or the local layers' window alone."""
 
 _KV_TYPES: Mapping[KvType, int] = {"f16": native.GGML_TYPE_F16, "q8_0": native.GGML_TYPE_Q8_0}
-_FLAGS: Mapping[Part, int] = {"whole": 0, "window": native.LLAMA_STATE_SEQ_FLAGS_SWA_ONLY}
+_FLAGS: Mapping[Part, ctypes.c_uint32] = {
+    "whole": ctypes.c_uint32(0),
+    "window": ctypes.c_uint32(native.LLAMA_STATE_SEQ_FLAGS_SWA_ONLY),
+}
+_SEQUENCE = ctypes.c_int32(SEQUENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class Context:
             )
 
     def scores(self, row: int, size: int) -> npt.NDArray[np.float32]:
-        """The `size` scores of a row of the last batch, -1 for its last: a view that the next step overwrites."""
+        """The `size` scores of a row of the last batch, -1 for its last: a view, good until the next step."""
         pointer: Any = native.llama_get_logits_ith(self.handle, row)
         if not pointer:
             raise EngineError("The model gave no scores to draw a token from.")
@@ -147,9 +151,9 @@ class Context:
     def store(self, part: Part) -> bytes:
         """The cache, or its window, as bytes that `restore` takes. Raises EngineError."""
         flags = _FLAGS[part]
-        size = native.llama_state_seq_get_size_ext(self.handle, SEQUENCE, flags)
+        size = native.llama_state_seq_get_size_ext(self.handle, _SEQUENCE, flags)
         buffer = (ctypes.c_uint8 * size)()
-        written = native.llama_state_seq_get_data_ext(self.handle, buffer, size, SEQUENCE, flags)
+        written = native.llama_state_seq_get_data_ext(self.handle, buffer, size, _SEQUENCE, flags)
         if not 0 < written <= size:
             raise EngineError("The cache could not be stored.")
         return bytes(memoryview(buffer)[:written])
@@ -157,7 +161,7 @@ class Context:
     def restore(self, part: Part, state: bytes) -> None:
         """Take over what `store` gave. Raises EngineError; the cache is unknown then: `clear` it."""
         buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
-        taken = native.llama_state_seq_set_data_ext(self.handle, buffer, len(state), SEQUENCE, _FLAGS[part])
+        taken = native.llama_state_seq_set_data_ext(self.handle, buffer, len(state), _SEQUENCE, _FLAGS[part])
         if taken != len(state):
             raise EngineError("The stored cache does not fit this model.")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 _MEMORY = 0.97
 """What is left of an observation's weight after one more."""
 _PROBE_SHARE = 0.015
-"""The share of the time that may be spent on steps that are known to be worse, to learn whether they still are."""
+"""The share of the time that may be lost on steps that seem worse, to learn whether they still are."""
 _FIRST = 2
 """Steps of a kind that are taken before it is judged."""
 
@@ -102,7 +102,7 @@ class Depth:
         self.most = most
         self.acceptance = Acceptance(most, hoped)
         self.costs = costs or Costs()
-        self._ladder = tuple(k for k in (1, 2, 3, 5, 7, 11, 15, 23, 31) if k < most) + (most,)
+        self._ladder = (*(k for k in (1, 2, 3, 5, 7, 11, 15, 23, 31) if k < most), most)
         self._spent = self._lost = 0.0
 
     def choose(self, room: int) -> int:

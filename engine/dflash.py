@@ -20,7 +20,7 @@ _ROWS = 128
 
 @dataclass(frozen=True, slots=True)
 class DflashShape:
-    """What drafting needs to know: tokens a block, the mask's id, the target's layers, width and vocabulary."""
+    """What drafting needs to know: tokens a block, the mask's id, and of the target its layers and sizes."""
 
     block: int
     mask: int

@@ -42,5 +42,5 @@ def removable(spans: Sequence[Span], holes: Holes) -> list[Removal]:
 
 
 def next_removal(spans: Sequence[Span], holes: Holes, passed: int) -> Removal | None:
-    """The first that lies before `passed`, the oldest position that the window still sees; None if none does."""
+    """The first that lies before `passed`, the oldest position that the window still sees."""
     return next((removal for removal in removable(spans, holes) if removal.end <= passed), None)

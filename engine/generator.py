@@ -114,7 +114,7 @@ class Generator:
                 prefilled=read,
                 reread=plan.reread(kept, kept + read),
                 generated=reply.generated,
-                context_used=self._memory.in_use(self._log.cached),
+                context_used=self._in_use,
                 context_size=self._cache.size,
                 kept=how,
                 steps=reply.steps,
@@ -135,6 +135,11 @@ class Generator:
                 self._memory.remove(removal.start, removal.end)
                 freed += removal.end - removal.start
         return freed
+
+    @property
+    def _in_use(self) -> int:
+        """Cells of the cache that are taken."""
+        return self._memory.in_use(self._log.cached)
 
     def _plan(self, request: Request) -> Plan:
         """The log as the request wants it, with room for at least one token more. Changes nothing."""
@@ -209,7 +214,7 @@ class Generator:
             done += self._step(limit)
             self._memory.reopen(self._log.cached)
             if self._log.cached == coming and done < total:
-                self._memory.checkpoint(coming, pinned=coming == stations[0])
+                self._memory.checkpoint(self._log.cached, pinned=coming == stations[0])
             yield PrefillProgress(done, total)
 
     def _stations(self) -> list[int]:
@@ -221,18 +226,15 @@ class Generator:
     def _make_room(self, count: int) -> Iterator[Delta]:
         """Free cells until `count` more fit. Raises ContextFull where nothing more can go."""
         size = self._cache.size
-        if self._memory.in_use(self._log.cached) + count <= size:
+        if self._in_use + count <= size:
             return
-        while self._memory.in_use(self._log.cached) + max(count, size // _ROOM_SHARE) > size:
-            removal = (
-                next_removal(self._log.spans, self._memory.holes, self._memory.passed(self._log.cached))
-                if self._evicts
-                else None
-            )
+        while self._in_use + max(count, size // _ROOM_SHARE) > size:
+            passed = self._memory.passed(self._log.cached)
+            removal = next_removal(self._log.spans, self._memory.holes, passed) if self._evicts else None
             if removal is None:
-                if self._memory.in_use(self._log.cached) + count <= size:
+                if self._in_use + count <= size:
                     return
-                raise _context_full(self._memory.in_use(self._log.cached) + count, size)
+                raise _context_full(self._in_use + count, size)
             self._memory.remove(removal.start, removal.end)
             yield SpanEvicted(removal.message_id, removal.end - removal.start)
 
@@ -277,9 +279,9 @@ class Generator:
             drawn = self._write(reply, sampler)
 
     def _write(self, reply: Reply, sampler: Sampler) -> list[int]:
-        """One decode step: read the newest token and drafts of what follows; the tokens drawn, one at least."""
+        """One decode step: read the newest token and drafts of what follows. Returns what was drawn."""
         position, last = self._log.cached, self._log.last
-        free = self._cache.size - self._memory.in_use(self._log.cached)
+        free = self._cache.size - self._in_use
         room = min(free, self._cache.batch_size, reply.room) - 1
         started = time.perf_counter()
         try:

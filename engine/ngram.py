@@ -44,7 +44,7 @@ class NgramIndex:
             self._ends.setdefault(tuple(self._ids[end - SHORTEST :]), []).append(end)
 
     def match(self, most: int) -> Match | None:
-        """The longest earlier match of the conversation's end, the latest among equals; at most `most` tokens."""
+        """The longest earlier match of the end, the latest among equals, with at most `most` tokens."""
         size = len(self._ids)
         if size < SHORTEST or most < 1:
             return None

@@ -147,7 +147,10 @@ Delta = (
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a loaded model can do. `drafts`: whether a drafter helps it. `notices` are sentences the person should see once."""
+    """What a loaded model can do.
+
+    `drafts`: whether a drafter helps it. `notices` are sentences the person should see once.
+    """
 
     model_name: str
     model_path: Path | None

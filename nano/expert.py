@@ -167,7 +167,7 @@ def _search(rollout: Rollout, name: str, reason: str) -> None:
 
 
 def _reason(rollout: Rollout, bug: Planted) -> str:
-    """The function, copied word for word up to the wrong line: what the mended line needs is then close by."""
+    """The function, word for word up to the wrong line: what the mended line needs is then close by."""
     if bug.function.module:
         return f"{bug.function.name} uses {bug.function.module}, which is not imported. I add the import."
     rows = _rows(rollout, bug)

@@ -16,7 +16,7 @@ from engine.verifier import verified
 
 CONTEXT, BATCH, WINDOW, VOCABULARY = 512, 64, 64, 300
 TOLERANCE = 1e-2
-"""Largest difference of two scores that other batch cuts make, through f16 keys; a lost window is off by 1."""
+"""The most that other batch cuts change a score, through f16 keys; a lost window is off by 1."""
 
 
 @pytest.fixture(scope="module")

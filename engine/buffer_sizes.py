@@ -12,6 +12,7 @@ from typing import Literal
 
 from engine.drafter_file import DrafterMetadata
 from engine.model_file import ModelMetadata, Shape, WeightSizes
+from engine.placement import Device, Machine
 
 KvType = Literal["f16", "q8_0"]
 BufferKind = Literal[
@@ -48,20 +49,6 @@ _INPUT_COPIES = 4
 
 _BLOCK: Mapping[KvType, tuple[int, int]] = {"f16": (1, 2), "q8_0": (Q8_BLOCK, 34)}
 """Numbers in a block of the cache and its bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """Memory that buffers can lie in. `free` is what Glimmer may take, in bytes.
-
-    `is_shared` marks a GPU that works in main memory: what lies there counts against both devices.
-    """
-
-    name: str
-    kind: Literal["gpu", "cpu"]
-    total: int
-    free: int
-    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +100,7 @@ class Buffer:
 def predict(files: ModelFiles, settings: Settings, devices: Sequence[Device]) -> tuple[Buffer, ...]:
     """All buffers, at most one of a kind on a device. One of the devices is the CPU."""
     found: dict[tuple[BufferKind, str], int] = {}
-    for buffer in _all(files, settings, _Machine.of(devices, settings.gpu_layers)):
+    for buffer in _all(files, settings, Machine.of(devices, settings.gpu_layers)):
         key = (buffer.kind, buffer.device)
         found[key] = found.get(key, 0) + buffer.nbytes
     return tuple(Buffer(kind, device, nbytes) for (kind, device), nbytes in found.items() if nbytes)
@@ -136,41 +123,7 @@ def padded(cells: int) -> int:
     return -(-cells // CELL_STEP) * CELL_STEP
 
 
-@dataclass(frozen=True, slots=True)
-class _Machine:
-    """The main memory and the GPUs in use, and how many layers go to the latter."""
-
-    host: str
-    gpus: tuple[Device, ...]
-    gpu_layers: int
-
-    @classmethod
-    def of(cls, devices: Sequence[Device], gpu_layers: int) -> "_Machine":
-        host = next(device.name for device in devices if device.kind == "cpu")
-        gpus = tuple(device for device in devices if device.kind == "gpu") if gpu_layers > 0 else ()
-        return cls(host, gpus, gpu_layers if gpus else 0)
-
-    def whole(self) -> "_Machine":
-        """The same machine for a network that goes to the GPUs as a whole."""
-        return _Machine(self.host, self.gpus, 1 << 20 if self.gpus else 0)
-
-    def places(self, layers: int) -> list[str]:
-        """The device of each layer, and last that of the head: the last ones lie on the GPUs."""
-        count = min(self.gpu_layers, layers + 1)
-        return [self.host] * (layers + 1 - count) + [self._gpu(number / count) for number in range(count)]
-
-    def _gpu(self, share: float) -> str:
-        """The GPU of the layer at `share` of the way: each takes layers in proportion to its free memory."""
-        total = sum(gpu.free for gpu in self.gpus) or 1
-        reached = 0.0
-        for gpu in self.gpus:
-            reached += gpu.free / total
-            if share < reached:
-                return gpu.name
-        return self.gpus[-1].name
-
-
-def _all(files: ModelFiles, settings: Settings, machine: _Machine) -> Iterator[Buffer]:
+def _all(files: ModelFiles, settings: Settings, machine: Machine) -> Iterator[Buffer]:
     model = files.model
     drafter = files.drafter if settings.drafter else None
     places = machine.places(model.shape.layers)
@@ -259,7 +212,7 @@ class _Graph:
         return max(self.masks + self.layer, self.head)
 
 
-def _compute(kind: BufferKind, graph: _Graph, places: list[str], machine: _Machine) -> Iterator[Buffer]:
+def _compute(kind: BufferKind, graph: _Graph, places: list[str], machine: Machine) -> Iterator[Buffer]:
     if not machine.gpus:
         yield Buffer(kind, machine.host, graph.most)
         return
@@ -270,7 +223,7 @@ def _compute(kind: BufferKind, graph: _Graph, places: list[str], machine: _Machi
         yield Buffer(kind, gpu.name, graph.most + copies * graph.masks)
 
 
-def _drafter(drafter: DrafterMetadata, settings: Settings, machine: _Machine) -> Iterator[Buffer]:
+def _drafter(drafter: DrafterMetadata, settings: Settings, machine: Machine) -> Iterator[Buffer]:
     batch = min(DRAFTER_BATCH, settings.ubatch)
     own = Settings(
         settings.context,

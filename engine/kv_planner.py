@@ -21,8 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.buffer_sizes import Q8_BLOCK, Buffer, Device, KvType, ModelFiles, Settings, predict
+from engine.buffer_sizes import Q8_BLOCK, Buffer, KvType, ModelFiles, Settings, predict
 from engine.errors import ModelError
+from engine.placement import Device
 
 WANTED_BATCH = 512
 SMALLER_BATCH = 256
@@ -265,7 +266,7 @@ def _tokens(count: int) -> str:
 
 
 def _size(nbytes: int) -> str:
-    return f"{nbytes / 1024**3:.1f} GiB"
+    return f"{nbytes / 1024**3:.1f} GiB" if nbytes >= 1024**3 else f"{nbytes / 1024**2:.0f} MiB"
 
 
 def _amounts(missing: dict[str, int]) -> str:

@@ -16,7 +16,6 @@ from engine.buffer_sizes import (
     DRAFTER_BATCH,
     Buffer,
     BufferKind,
-    Device,
     KvType,
     ModelFiles,
     Projector,
@@ -27,6 +26,7 @@ from engine.buffer_sizes import (
 )
 from engine.drafter_file import read_drafter_file
 from engine.model_file import read_model_file
+from engine.placement import Device
 
 MIB = 1024**2
 ROOT = Path(__file__).parents[2]

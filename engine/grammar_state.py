@@ -52,7 +52,7 @@ class GrammarState:
 
     def allowed(self, tokens: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Those of many ordinary tokens that may come next; much faster than one by one."""
-        ordinary = tokens[[not self._vocabulary.is_special(token) for token in tokens.tolist()]]
+        ordinary = tokens[np.isin(tokens, list(self._vocabulary.special_ids.values()), invert=True)]
         candidates = np.zeros(len(ordinary), _CANDIDATE)
         candidates["id"] = ordinary
         native.llama_sampler_apply(self._open(), _candidates(candidates))

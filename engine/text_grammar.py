@@ -57,6 +57,8 @@ class _Steps:
 
 
 _PLAIN = _State("plain")
+_LINE = _State("line")
+"""Where a closed parameter ended its line and more is due; no text may end there."""
 
 
 def literal(text: str) -> str:
@@ -67,8 +69,8 @@ def literal(text: str) -> str:
 def add_text(rules: Rules, *, more_due: bool) -> str:
     """Add the rules of a raw text value and return the name of the first.
 
-    With `more_due` a parameter must still follow, and the text cannot hold a closed parameter with a
-    closing tag on the next line: whoever writes that is about to end the call too early.
+    With `more_due` a required parameter must still follow, and the text cannot hold a parameter's closing
+    tag with another closing tag at the beginning of the next line: that is a call about to end too early.
     """
     name = "text-due" if more_due else "text"
     if name in rules:
@@ -78,7 +80,7 @@ def add_text(rules: Rules, *, more_due: bool) -> str:
     for state in states:
         steps = _steps(state, more_due)
         named = "".join(map(_character, steps.named))
-        ways = ['""', *_named_ways(steps, names)]
+        ways = [*_named_ways(steps, names)] if state == _LINE else ['""', *_named_ways(steps, names)]
         if steps.blank is not None:
             blanks = _BLANKS if "\n" in steps.named else _BLANKS + r"\x0A"
             ways.append(f"[{blanks}] {names[steps.blank]}")
@@ -134,7 +136,7 @@ def fits(text: str) -> bool:
             state = steps.other
         if state is None:
             return False
-    return True
+    return state != _LINE
 
 
 def _character(letter: str) -> str:

@@ -7,7 +7,8 @@ digits, a list of anything is nested at most 32 deep, and blanks in JSON are a s
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, cast
 
 from engine.arguments import read_value
@@ -26,7 +27,7 @@ from engine.text_grammar import (
 _GENERIC_DEPTH = 32
 _SCHEMA_DEPTH = 16
 _MOST_RULES = 4000
-_MOST_CHOICES = 200
+_MOST_CHOICES = 500
 _MOST_KEYS = 6
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _SHAPING = ("type", "enum", "const", "properties", "required", "items", "additionalProperties")
@@ -63,7 +64,7 @@ class ValueGrammar:
         for part in plain:
             choices = _choices(part)
             if choices is not None:
-                ways += self._words(choices, schema)
+                ways += _either_of(self._words(choices, schema))
                 continue
             named = types_of(part, self._root)
             if not named or "string" in named:
@@ -87,7 +88,7 @@ class ValueGrammar:
                 read_value(text, schema, self._root)
             except ValueError:
                 continue
-            yield literal(text)
+            yield text
 
     def _json(self, schema: Any, depth: int) -> str:
         """The rule of a value inside JSON."""
@@ -100,7 +101,7 @@ class ValueGrammar:
         for part in plain:
             choices = _choices(part)
             if choices is not None:
-                ways += self._json_words(choices, schema)
+                ways += _either_of(self._json_words(choices, schema))
                 continue
             named = types_of(part, self._root)
             if not named:
@@ -112,7 +113,7 @@ class ValueGrammar:
         for choice in choices:
             text = _spelt(choice)
             if text is not None and fits(text) and fault_of(choice, schema, self._root) is None:
-                yield literal(text)
+                yield text
 
     def _of_type(self, name: str, schema: Schema, depth: int) -> str:
         match name:
@@ -139,28 +140,34 @@ class ValueGrammar:
         return self._new("array", self._listed("[", self._json(items, depth + 1), "]"))
 
     def _object(self, schema: Schema, depth: int) -> str:
-        """A rule for each set of tracked keys already given: all keys where they are few, else the due."""
+        """A rule for each state of the keys already given.
+
+        Of few keys each comes at most once, in any order. Of many only those required are tracked, and if
+        those are many too, they come in the schema's order.
+        """
         members = self._members(schema, depth)
         if members is None:
             return self._generic_object(_GENERIC_DEPTH)
         keys, due, other = members
         few = len(keys) <= _MOST_KEYS
         tracked = [key for key in keys if few or key in due]
-        if len(tracked) > _MOST_KEYS:
-            return self._generic_object(_GENERIC_DEPTH)
+        in_order = len(tracked) > _MOST_KEYS
         base = self._fresh("object")
-        for given in range(1 << len(tracked)):
+        for given in range(len(tracked) + 1 if in_order else 1 << len(tracked)):
             ways: list[str] = []
+            missing = set(tracked[given:]) if in_order else _unset(tracked, given)
             for key, member in keys.items():
-                bit = 1 << tracked.index(key) if key in tracked else 0
-                if not (few and given & bit):
-                    ways.append(f"{member} {base}-{given | bit}")
+                if key not in tracked:
+                    ways.append(f"{member} {base}-{given}")
+                elif in_order and key == tracked[min(given, len(tracked) - 1)] and key in missing:
+                    ways.append(f"{member} {base}-{given + 1}")
+                elif not in_order and (key in missing or not few):
+                    ways.append(f"{member} {base}-{given | 1 << tracked.index(key)}")
             if other is not None:
                 ways.append(f"{other} {base}-{given}")
-            is_due = any(key in due and not given >> place & 1 for place, key in enumerate(tracked))
-            ends = [] if is_due else ['"}"']
-            self._rules[f"{base}-{given}-more"] = " | ".join(ways or ends)
+            ends = [] if missing & due else ['"}"']
             more = [f'"," ws {base}-{given}-more'] if ways else []
+            self._rules[f"{base}-{given}-more"] = " | ".join(ways or ends)
             self._rules[f"{base}-{given}"] = f"ws ({' | '.join(more + ends)})"
         empty = ' | "}"' if not due and (keys or other) else ""
         self._rules[base] = f'"{{" ws ({base}-0-more{empty})'
@@ -279,11 +286,32 @@ def _options(schema: Schema) -> list[Any]:
     return options if len(options) <= (1 if combined[0] == "allOf" else _MOST_CHOICES) else []
 
 
+def _unset(keys: Sequence[str], given: int) -> set[str]:
+    """The keys whose bits are not set in `given`."""
+    return {key for place, key in enumerate(keys) if not given >> place & 1}
+
+
 def _choices(schema: Schema) -> Sequence[Any] | None:
     if "const" in schema:
         return [schema["const"]]
     choices = schema.get("enum")
     return cast("list[Any]", choices) if isinstance(choices, list) else None
+
+
+def _either_of(words: Iterable[str]) -> Iterator[str]:
+    """The ways to write one of some words, with each beginning that they share written once."""
+    groups: dict[str, list[str]] = {}
+    for word in dict.fromkeys(words):
+        groups.setdefault(word[:1], []).append(word)
+    for group in groups.values():
+        shared = _shared_beginning(group)
+        rest = [word.removeprefix(shared) for word in group]
+        yield literal(shared) if len(group) == 1 else f"{literal(shared)} ({' | '.join(_either_of(rest))})"
+
+
+def _shared_beginning(words: Sequence[str]) -> str:
+    columns = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+    return "".join(column[0] for column in columns)
 
 
 def _spelt(value: Any) -> str | None:

@@ -43,6 +43,11 @@ class Cache:
         return self.context.batch_size
 
     @property
+    def most_verified(self) -> int:
+        """The most tokens of one `verify`."""
+        return self.context.most_scored
+
+    @property
     def window(self) -> int:
         """Tokens that every layer sees; what lies before can be removed."""
         window = self.context.window
@@ -100,7 +105,7 @@ class Cache:
 
     def store_window(self, position: int) -> Snapshot:
         """What a later return to `position`, the next one now, needs beside the global layers' cells."""
-        return Snapshot(position, self.context.store("window"), self._store_drafter())
+        return Snapshot(position, self.context.store("window"), self._store_drafter(position))
 
     def restore_window(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot whose tokens, and no others before them, are still held."""
@@ -110,7 +115,7 @@ class Cache:
 
     def store(self, position: int) -> Snapshot:
         """All of it, when `position` is the next one."""
-        return Snapshot(position, self.context.store("whole"), self._store_drafter())
+        return Snapshot(position, self.context.store("whole"), self._store_drafter(position))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become what `store` gave."""
@@ -124,8 +129,8 @@ class Cache:
             self.drafter.close()
         self.context.close()
 
-    def _store_drafter(self) -> bytes:
-        return b"" if self.drafter is None else self.drafter.store()
+    def _store_drafter(self, position: int) -> bytes:
+        return b"" if self.drafter is None else self.drafter.store(position)
 
     def _restore_drafter(self, snapshot: Snapshot) -> None:
         if self.drafter is not None:

@@ -39,6 +39,8 @@ class ContextOptions:
     batch: int
     threads: int
     kv_type: KvType = "f16"
+    outputs: int = 32
+    """The most rows of one batch that are scored; it bounds the memory for scores."""
 
 
 class Context:
@@ -60,6 +62,7 @@ class Context:
         params.n_ctx = options.size
         params.n_batch = params.n_ubatch = options.batch
         params.n_seq_max = 1
+        params.n_outputs_max = min(options.outputs, options.batch)
         params.n_threads = params.n_threads_batch = options.threads
         params.type_k = params.type_v = _KV_TYPES[options.kv_type]
         params.swa_full = False
@@ -84,6 +87,7 @@ class Context:
         self._cache = memory
         self.window = weights.window
         self.batch_size = native.llama_n_batch(handle)
+        self.most_scored = min(options.outputs, options.batch)
         self.size = native.llama_n_ctx(handle)
         """Tokens the cache can hold."""
         self._batch = Batch(self.batch_size)

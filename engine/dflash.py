@@ -97,17 +97,17 @@ class Dflash:
         self._waiting_rows = 0
         self._end = position
 
-    def store(self) -> bytes:
-        """Its cache as bytes, for `restore`; empty where it holds nothing."""
+    def store(self, position: int) -> bytes:
+        """Its cache as bytes, for `restore`, when `position` is next; empty where it did not follow so far."""
         self._hand_over()
-        return b"" if self._context.is_empty else self._context.store("whole")
+        is_behind = self._end != position or self._context.is_empty
+        return b"" if is_behind else self._context.store("whole")
 
     def restore(self, state: bytes, position: int) -> None:
         """Take over what `store` gave when `position` was next."""
         self.start_at(position)
         if state:
             self._context.restore("whole", state)
-            self._context.drop(position, -1)
 
     def close(self) -> None:
         """Free its cache; the weights are the caller's."""

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
+from engine.errors import EngineError
 from engine.host import Host
 from engine.loading import EngineOptions, Loaded, load
 from engine.protocol import Capabilities, Delta, Request
@@ -41,6 +42,14 @@ class EmbeddedEngine:
         """Forget the conversation."""
         await self._host.call(self._reset)
 
+    async def save(self, name: str) -> None:
+        """Store what the model holds of the conversation. Raises EngineError where that cannot be written."""
+        await self._host.call(lambda: self._save(name))
+
+    async def restore(self, name: str) -> bool:
+        """Hold what was stored under `name`; False where there is nothing. Raises EngineError."""
+        return await self._host.call(lambda: self._restore(name))
+
     async def close(self) -> None:
         """Free the model. The engine cannot be used afterwards."""
         await self._host.close(self._release)
@@ -53,6 +62,24 @@ class EmbeddedEngine:
     def _reset(self) -> None:
         if self._loaded is not None:
             self._loaded.generator.reset()
+
+    def _save(self, name: str) -> None:
+        if self._loaded is None or self._loaded.keeper is None:
+            return
+        try:
+            self._loaded.keeper.save(name, self._loaded.generator.store())
+        except OSError as error:
+            why = error.strerror or str(error)
+            todo = "The conversation itself is saved; it will be read again when it is resumed."
+            raise EngineError("The model's memory could not be stored.", why, todo) from error
+
+    def _restore(self, name: str) -> bool:
+        loaded = self._load()
+        state = loaded.keeper.load(name) if loaded.keeper is not None else None
+        if state is None:
+            return False
+        loaded.generator.restore(state)
+        return True
 
     def _release(self) -> None:
         if self._loaded is not None:

@@ -8,19 +8,23 @@ import threading
 import time
 from collections.abc import Generator as Yields
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
+from engine.blocks import Blocks, pieces_of
 from engine.cache import Cache
-from engine.chat_format import GENERATION_PROMPT, ImagePiece, Marker, Piece, message_pieces, system_pieces
+from engine.chat_format import GENERATION_PROMPT, ImagePiece, Marker, Piece
 from engine.checkpoints import DEFAULT_BUDGET
+from engine.constraint import CallConstraint
 from engine.errors import ContextFull, EngineError
 from engine.eviction import next_removal, removable
-from engine.memory import Memory
-from engine.messages import Message, text_of
+from engine.keeper import SHORTEST_PREFIX, Keeper
+from engine.memory import Memory, MemoryState
+from engine.messages import ToolSchema
 from engine.protocol import (
     Delta,
     Done,
+    EngineNotice,
     Kept,
     PrefillProgress,
     Request,
@@ -33,7 +37,8 @@ from engine.protocol import (
 from engine.reply import Reply
 from engine.sampler import Sampler
 from engine.speculator import Speculator
-from engine.token_log import Block, Plan, TokenLog, Wanted
+from engine.state_file import ConversationState, StateUnusable
+from engine.token_log import Block, LogState, Plan, TokenLog, Wanted
 from engine.verifier import verified
 from engine.vocabulary import Vocabulary
 
@@ -43,10 +48,14 @@ _ROOM_SHARE = 16
 
 @dataclass(frozen=True, slots=True)
 class GeneratorOptions:
-    """`drafts` fixes the drafts a step (None: as many as pay); `evicts`: whether old spans may make room."""
+    """`drafts` fixes the drafts a step (None: as many as pay); `evicts`: whether old spans may make room;
+    `constrains`: whether calls are kept well formed while they are drawn."""
 
     drafts: int | None = None
     evicts: bool = True
+    constrains: bool = True
+    keeper: Keeper | None = None
+    """Where the system block is kept between runs."""
     checkpoint_bytes: int = DEFAULT_BUDGET
 
 
@@ -67,7 +76,13 @@ class Generator:
         self._vocabulary = vocabulary
         self._sampling = sampling
         self._evicts = options.evicts
+        self._keeper = options.keeper
+        self._prefix: ConversationState | None = None
+        self._constrains = options.constrains
+        self._constraint: tuple[tuple[ToolSchema, ...], CallConstraint] | None = None
         self._log = TokenLog()
+        self._blocks = Blocks()
+        self._is_restored = False
         self.speculator = Speculator(cache, options.drafts)
         self._markers = {
             token: marker for marker in Marker if (token := vocabulary.special(marker.value)) is not None
@@ -81,9 +96,24 @@ class Generator:
         return self._log
 
     def reset(self) -> None:
-        """Forget the conversation."""
-        self._log.clear()
-        self._memory.clear()
+        """Forget the conversation; what is held of its system block is of use for the next one."""
+        self._log.forget()
+        self._blocks.forget()
+
+    def store(self) -> ConversationState:
+        """The conversation and all that the model holds of it."""
+        return ConversationState(self._log.store(), self._memory.store(self._log.cached))
+
+    def restore(self, state: ConversationState) -> None:
+        """Become what `store` gave. Raises EngineError; the conversation is empty then."""
+        self._is_restored = True
+        try:
+            self._log.restore(state.log)
+            self._memory.restore(state.memory)
+        except (EngineError, ValueError) as error:
+            self._log.clear()
+            self._memory.clear()
+            raise StateUnusable("A stored cache was not used.", str(error)) from error
 
     def generate(self, request: Request, cancelled: threading.Event) -> Iterator[Delta]:
         """The deltas of one reply, `Done` last. Set `cancelled` to stop it within one decode step.
@@ -91,7 +121,10 @@ class Generator:
         Raises ContextFull before anything is read when the history leaves no room for a reply, and
         EngineError; the next call works in both cases.
         """
-        with closing(Sampler(request.sampling or self._sampling)) as sampler:
+        constraint = self._constraint_for(request.tools)
+        with closing(Sampler(request.sampling or self._sampling, constraint)) as sampler:
+            yield from self._warm(request)
+            self._recognize(request)
             plan = self._plan(request)
             how, kept = self._keep(plan)
             started = time.perf_counter()
@@ -122,6 +155,13 @@ class Generator:
                 accepted=reply.accepted,
             )
             yield Done(stop, usage, Timings(prefilled - started, time.perf_counter() - prefilled))
+        self._keep_prefix()
+
+    def close(self) -> None:
+        """Free what is native: the grammars. The cache is the caller's."""
+        if self._constraint is not None:
+            self._constraint[1].close()
+            self._constraint = None
 
     def evict(self, message_id: str) -> int:
         """Remove what can be removed of a message from the cache; returns the tokens freed.
@@ -136,16 +176,60 @@ class Generator:
                 freed += removal.end - removal.start
         return freed
 
+    def _constraint_for(self, tools: tuple[ToolSchema, ...]) -> CallConstraint | None:
+        """The constraint for these tools, at the beginning of a reply."""
+        if not self._constrains:
+            return None
+        if self._constraint is None or self._constraint[0] != tools:
+            self.close()
+            self._constraint = (tools, CallConstraint(self._vocabulary, tools))
+        self._constraint[1].reset()
+        return self._constraint[1]
+
     @property
     def _in_use(self) -> int:
         """Cells of the cache that are taken."""
         return self._memory.in_use(self._log.cached)
 
+    def _warm(self, request: Request) -> Iterator[Delta]:
+        """Hold the system block from an earlier run, where nothing is held yet."""
+        if self._keeper is None or self._log.ids:
+            return
+        try:
+            system = self._blocks.wanted(request, ())[0]
+            if (state := self._keeper.load_prefix(self._block(system).ids)) is not None:
+                self.restore(state)
+        except StateUnusable as problem:
+            yield EngineNotice(str(problem))
+
+    def _recognize(self, request: Request) -> None:
+        """Find out with which reasoning strength a conversation that was just restored began."""
+        if self._is_restored and self._log.spans:
+            begun = self._log.ids[: self._log.spans[0].end]
+            self._blocks.recognize(request, lambda source: self._ids(pieces_of(source)) == begun)
+        self._is_restored = False
+
+    def _note_prefix(self, end: int) -> None:
+        """The system block was just read, and nothing after it: take down what is held, to keep it."""
+        if self._keeper is None or end < SHORTEST_PREFIX:
+            return
+        log = LogState(self._log.ids[:end], self._log.spans[:1], {}, end, end)
+        memory = MemoryState(self._cache.store(end), (), self._memory.checkpoints.kept)
+        self._prefix = ConversationState(log, memory)
+
+    def _keep_prefix(self) -> None:
+        """Write what `_note_prefix` took down, now that nobody waits."""
+        prefix, self._prefix = self._prefix, None
+        if prefix is None or self._keeper is None:
+            return
+        with suppress(OSError):
+            self._keeper.save_prefix(prefix.log.ids, prefix)
+
     def _plan(self, request: Request) -> Plan:
         """The log as the request wants it, with room for at least one token more. Changes nothing."""
-        wanted = list(_wanted(request))
+        wanted = self._blocks.wanted(request, (span.message_id for span in self._log.spans))
         matched = self._log.matched(wanted)
-        blocks = [self._block(request, block) for block in wanted[matched:]]
+        blocks = [self._block(block) for block in wanted[matched:]]
         blocks.append(Block("reply", request.reply_id, None, self._ids(GENERATION_PROMPT)))
         plan = self._log.plan(matched, blocks, self._eot)
         needed = len(plan.ids) - self._memory.holes.within(plan.common)
@@ -156,15 +240,10 @@ class Generator:
             raise _context_full(needed, self._cache.size)
         return plan
 
-    def _block(self, request: Request, wanted: Wanted) -> Block:
+    def _block(self, wanted: Wanted) -> Block:
         if (drawn := self._log.reply(wanted)) is not None:
             return Block("reply", wanted.message_id, None, drawn)
-        match wanted.source:
-            case Message() as message:
-                pieces = message_pieces(message)
-            case _:
-                pieces = system_pieces(_system_text(request), request.tools, request.strength)
-        return Block(wanted.kind, wanted.message_id, wanted.source, self._ids(pieces))
+        return Block(wanted.kind, wanted.message_id, wanted.source, self._ids(pieces_of(wanted.source)))
 
     def _ids(self, pieces: Iterable[Piece]) -> tuple[int, ...]:
         ids: list[int] = []
@@ -214,7 +293,10 @@ class Generator:
             done += self._step(limit)
             self._memory.reopen(self._log.cached)
             if self._log.cached == coming and done < total:
-                self._memory.checkpoint(self._log.cached, pinned=coming == stations[0])
+                is_system = coming == stations[0]
+                self._memory.checkpoint(self._log.cached, pinned=is_system)
+                if is_system:
+                    self._note_prefix(self._log.cached)
             yield PrefillProgress(done, total)
 
     def _stations(self) -> list[int]:
@@ -268,21 +350,26 @@ class Generator:
                 return "cancelled"
             if reply.is_full:
                 return "length"
+            if forced := self._end_of_reasoning(reply):
+                drawn = self._force(forced, sampler)
+                continue
             if not self._log.waiting:
                 drawn = [sampler.sample(self._cache, -1)]
                 self._note(drawn)
                 continue
             try:
-                yield from self._make_room(1)
+                yield from self._make_room(self._log.waiting)
             except ContextFull:
                 return "context_full"
+            if self._log.waiting > 1:
+                self._step(self._log.waiting - 1)
             drawn = self._write(reply, sampler)
 
     def _write(self, reply: Reply, sampler: Sampler) -> list[int]:
         """One decode step: read the newest token and drafts of what follows. Returns what was drawn."""
         position, last = self._log.cached, self._log.last
         free = self._cache.size - self._in_use
-        room = min(free, self._cache.batch_size, reply.room) - 1
+        room = min(free, self._cache.most_verified, reply.room) - 1
         started = time.perf_counter()
         try:
             proposal = self.speculator.propose(last, position, room)
@@ -303,6 +390,28 @@ class Generator:
         self._log.advance(len(drawn) - 1)
         return drawn
 
+    def _end_of_reasoning(self, reply: Reply) -> tuple[int, ...]:
+        """What is to be written where the model reasoned for too long; nothing where it did not.
+
+        At first it may choose what to do instead. Where it goes on reasoning it is made to answer.
+        """
+        limit = reply.reasoning_limit
+        if limit is None or not reply.is_reasoning or reply.reasoned < limit:
+            return ()
+        again: tuple[Piece, ...] = (Marker.EOM, *GENERATION_PROMPT)
+        reply.reasoning_limit = limit + max(1, limit // 4)
+        if reply.was_hurried:
+            again = (*again, " to=user", Marker.MESSAGE)
+        reply.was_hurried = True
+        return self._ids(again)
+
+    def _force(self, tokens: tuple[int, ...], sampler: Sampler) -> list[int]:
+        """Write tokens that were not drawn."""
+        for token in tokens:
+            sampler.force(token)
+        self._note(list(tokens))
+        return list(tokens)
+
     def _note(self, drawn: list[int]) -> None:
         """Put drawn tokens into the log; whatever ended a reply, the log says `<|eot|>`."""
         for token in drawn:
@@ -320,24 +429,3 @@ def _context_full(needed: int, size: int) -> ContextFull:
         f"It takes {needed} tokens of {size}.",
         "Compact it, start a new one, or load the model with a larger context.",
     )
-
-
-def _wanted(request: Request) -> Iterator[Wanted]:
-    """The blocks of a request's history: the system block, then each message."""
-    first, rest = _split(request)
-    system_id = first.id if first else ""
-    yield Wanted("system", system_id, (_system_text(request), request.tools, request.strength))
-    for message in rest:
-        yield Wanted(message.role, message.id, message)
-
-
-def _split(request: Request) -> tuple[Message | None, tuple[Message, ...]]:
-    messages = request.messages
-    if messages and messages[0].role == "system":
-        return messages[0], messages[1:]
-    return None, messages
-
-
-def _system_text(request: Request) -> str:
-    first, _ = _split(request)
-    return text_of(first) if first else ""

@@ -2,24 +2,27 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from engine.buffer_sizes import DRAFTER_BATCH, KvType, ModelFiles, Settings
 from engine.cache import Cache
 from engine.chat_format import Marker
-from engine.context import Context, ContextOptions, KvType
+from engine.context import Context, ContextOptions
+from engine.devices import devices
 from engine.dflash import Dflash, DflashShape
 from engine.drafter_file import DrafterMetadata, read_drafter_file
 from engine.errors import EngineError, ModelError
 from engine.features import missing_symbols
 from engine.generator import Generator, GeneratorOptions
+from engine.identity import cache_key
+from engine.keeper import Keeper
+from engine.kv_planner import Plan, Wishes, plan
 from engine.llama import Model, Weights
 from engine.model_file import ModelMetadata, read_model_file
 from engine.protocol import Capabilities
+from engine.state_folder import StateFolder
 from engine.template_check import template_mismatch
-
-DEFAULT_CONTEXT = 65536
-"""Tokens reserved where the person names no size: room for long work at about 0.9 GB of cache."""
 
 SMALLEST_CONTEXT = 256
 
@@ -34,15 +37,19 @@ class EngineOptions:
 
     context_size: int | None = None
     threads: int | None = None
-    batch: int = 512
+    batch: int | None = None
     """The most tokens read in one decode step; a cancel is seen between two of them."""
-    gpu_layers: int = -1
+    gpu_layers: int | None = None
     """How many layers go to the GPU; -1 is all of them. Without a GPU it has no effect."""
-    kv_type: KvType = "f16"
+    kv_type: KvType | None = None
     drafter: Path | None = None
     """The drafter's file; None looks for a `dflash*.gguf` beside the model."""
     drafts: int | None = None
     """Tokens drafted a step; None is as many as pay, 0 is plain decoding."""
+    state_folder: Path | None = None
+    """Where caches are kept between runs; None keeps none."""
+    constrains: bool = True
+    """Whether tool calls are kept well formed while they are drawn."""
     log_file: Path | None = None
 
 
@@ -54,10 +61,12 @@ class Loaded:
     drafter: Weights | None
     cache: Cache
     generator: Generator
+    keeper: Keeper | None
     capabilities: Capabilities
 
     def close(self) -> None:
         """Free everything."""
+        self.generator.close()
         self.cache.close()
         if self.drafter is not None:
             self.drafter.close()
@@ -65,26 +74,34 @@ class Loaded:
 
 
 def load(path: Path, options: EngineOptions) -> Loaded:
-    """Load a model and, where one fits, its drafter. Raises ModelError or EngineError."""
+    """Load a model and, where one fits, its drafter, as planned. Raises ModelError or EngineError."""
     _check(options)
     metadata = read_model_file(path)
-    model = Model(metadata, options.gpu_layers, options.log_file)
-    wanted = options.context_size or DEFAULT_CONTEXT
-    size = max(SMALLEST_CONTEXT, min(wanted, metadata.context_length))
+    notices = list(_notices(metadata, options))
+    found = _find_drafter(metadata, options, notices)
+    chosen = plan_loading(ModelFiles(metadata, found), options)
+    notices += chosen.given_up
+    settings = chosen.settings
     threads = options.threads or _default_threads()
-    context_options = ContextOptions(size, min(options.batch, size), threads, options.kv_type)
+    context_options = ContextOptions(
+        settings.context,
+        min(settings.ubatch, settings.context),
+        threads,
+        settings.kv_type,
+        settings.outputs,
+    )
+    model = Model(metadata, settings.gpu_layers, options.log_file)
     try:
         context = Context(model, context_options, options.log_file)
     except EngineError:
         model.close()
         raise
-    notices = list(_notices(metadata, options))
     weights, drafter = None, None
     try:
-        if found := _find_drafter(metadata, options):
+        if found is not None and settings.drafter:
             weights, drafter = _load_drafter(found, context, context_options, options)
     except EngineError as error:
-        notices.append(f"Drafting is off, so replies are slower. {error}")
+        notices.append(_no_drafts(error))
     cache = Cache(context, model.vocabulary.size, drafter)
     capabilities = Capabilities(
         model_name=metadata.name,
@@ -94,24 +111,67 @@ def load(path: Path, options: EngineOptions) -> Loaded:
         drafts=drafter is not None,
         notices=tuple(notices),
     )
-    generator = Generator(cache, model.vocabulary, metadata.sampling, GeneratorOptions(options.drafts))
-    return Loaded(model, weights, cache, generator, capabilities)
+    keeper = _keeper(metadata, found if drafter else None, context, settings, options)
+    generator_options = GeneratorOptions(options.drafts, constrains=options.constrains, keeper=keeper)
+    generator = Generator(cache, model.vocabulary, metadata.sampling, generator_options)
+    return Loaded(model, weights, cache, generator, keeper, capabilities)
 
 
-def _find_drafter(metadata: ModelMetadata, options: EngineOptions) -> DrafterMetadata | None:
-    """The drafter that was named, or the first beside the model that fits it. Raises ModelError."""
+def _keeper(
+    metadata: ModelMetadata,
+    drafter: DrafterMetadata | None,
+    context: Context,
+    settings: Settings,
+    options: EngineOptions,
+) -> Keeper | None:
+    if options.state_folder is None:
+        return None
+    try:
+        key = cache_key(metadata.path, drafter.path if drafter else None, context, settings.kv_type)
+    except OSError:
+        return None
+    return Keeper(StateFolder(options.state_folder), key)
+
+
+def plan_loading(files: ModelFiles, options: EngineOptions) -> Plan:
+    """How these files are loaded on this machine. Raises ModelError where they do not fit."""
+    wishes = Wishes(
+        context=options.context_size,
+        kv_type=options.kv_type,
+        ubatch=options.batch,
+        gpu_layers=options.gpu_layers,
+        drafter=True if options.drafter is not None else None,
+    )
+    return plan(files, devices(), wishes)
+
+
+def _no_drafts(error: EngineError) -> str:
+    return f"Drafting is off, so replies are slower. {error}"
+
+
+def _find_drafter(
+    metadata: ModelMetadata, options: EngineOptions, notices: list[str]
+) -> DrafterMetadata | None:
+    """The drafter that was named, or the first beside the model that fits it."""
     if options.drafts == 0:
         return None
-    if options.drafter is not None:
-        return read_drafter_file(options.drafter, metadata)
-    refused: ModelError | None = None
-    for path in sorted(metadata.path.parent.glob(_DRAFTERS)):
+    beside = sorted(metadata.path.parent.glob(_DRAFTERS))
+    candidates = [options.drafter] if options.drafter is not None else beside
+    refused: list[ModelError] = []
+    for path in candidates:
         try:
-            return read_drafter_file(path, metadata)
+            found = read_drafter_file(path, metadata)
         except ModelError as error:
-            refused = refused or error
-    if refused is not None:
-        raise refused
+            refused.append(error)
+            continue
+        if missing := missing_symbols():
+            why = f"It lacks {', '.join(missing)}."
+            notices.append(
+                _no_drafts(EngineError("This build of llama.cpp cannot draft.", why, "Install 0.3.36."))
+            )
+            return None
+        return found
+    notices += [_no_drafts(error) for error in refused[:1]]
     return None
 
 
@@ -119,17 +179,12 @@ def _load_drafter(
     metadata: DrafterMetadata, target: Context, context_options: ContextOptions, options: EngineOptions
 ) -> tuple[Weights, Dflash]:
     """Raises EngineError; nothing is left in memory then."""
-    if missing := missing_symbols():
-        raise EngineError(
-            "This build of llama.cpp cannot hand out what the drafter needs.",
-            f"It lacks {', '.join(missing)}.",
-            "Install llama-cpp-python 0.3.36.",
-        )
-    weights = Weights(
-        metadata.path, metadata.shape.window or context_options.size, options.gpu_layers, options.log_file
-    )
+    gpu_layers = -1 if options.gpu_layers != 0 else 0
+    window = metadata.shape.window or context_options.size
+    weights = Weights(metadata.path, window, gpu_layers, options.log_file)
     try:
-        context = Context(weights, context_options, options.log_file, target)
+        own = replace(context_options, batch=min(DRAFTER_BATCH, context_options.batch))
+        context = Context(weights, own, options.log_file, target)
     except EngineError:
         weights.close()
         raise
@@ -152,9 +207,9 @@ def _check(options: EngineOptions) -> None:
         )
     if options.threads is not None and not 1 <= options.threads <= _MOST_THREADS:
         raise EngineError(f"{options.threads} threads cannot run a model.", "", f"Use 1 to {_MOST_THREADS}.")
-    if not -1 <= options.gpu_layers <= _MOST_LAYERS:
+    if options.gpu_layers is not None and not -1 <= options.gpu_layers <= _MOST_LAYERS:
         raise EngineError(f"{options.gpu_layers} layers cannot go to the GPU.", "", "Use -1 for all of them.")
-    if not 1 <= options.batch <= 8192:
+    if options.batch is not None and not 1 <= options.batch <= 8192:
         raise EngineError(f"A batch of {options.batch} tokens is impossible.", "", "Use 1 to 8192.")
     if options.drafts is not None and options.drafts < 0:
         raise EngineError(f"{options.drafts} drafts are impossible.", "", "Use 0 or more.")

@@ -36,6 +36,8 @@ class Request:
     strength: Strength = "high"
     sampling: Sampling | None = None
     max_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    """After so many tokens reasoning is ended, cleanly, and the model goes on to act or to answer."""
     reply_id: str = field(default_factory=new_id)
 
 
@@ -45,6 +47,13 @@ class PrefillProgress:
 
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineNotice:
+    """Something the person should know that stops nothing."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,7 @@ class Done:
 
 Delta = (
     PrefillProgress
+    | EngineNotice
     | SpanEvicted
     | TextDelta
     | ReasoningDelta
@@ -177,7 +187,21 @@ class Engine(Protocol):
         ...
 
     async def reset(self) -> None:
-        """Forget the conversation (the system prefix may stay warm)."""
+        """Forget the conversation (the system block stays warm)."""
+        ...
+
+    async def save(self, name: str) -> None:
+        """Store what the model holds of the conversation, for `restore`, where there is a place for it.
+
+        Raises EngineError; the conversation goes on in any case.
+        """
+        ...
+
+    async def restore(self, name: str) -> bool:
+        """Hold what was stored under `name`, if anything fits; the next request reads only what is new.
+
+        Raises EngineError where a stored cache was of no use.
+        """
         ...
 
     async def close(self) -> None:

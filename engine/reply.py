@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Iterator, Mapping
 
 from engine.chat_format import Marker
-from engine.protocol import Delta, Request, StopReason, ToolCallReady
+from engine.protocol import Delta, ReasoningDelta, Request, StopReason, ToolCallReady
 from engine.stream_parser import StreamParser
 
 _UNLIMITED = 1 << 30
@@ -16,6 +16,11 @@ class Reply:
     def __init__(self, request: Request, markers: Mapping[int, Marker]) -> None:
         self.generated = self.steps = self.drafted = self.accepted = 0
         self.made_call = False
+        self.reasoned = 0
+        """Tokens that were reasoning."""
+        self.is_reasoning = False
+        self.reasoning_limit = request.reasoning_tokens
+        self.was_hurried = False
         self._limit = request.max_tokens
         self._markers = markers
         self._text = codecs.getincrementaldecoder("utf-8")("replace")
@@ -37,12 +42,17 @@ class Reply:
         self.accepted += accepted
 
     def feed(self, token: int, piece: bytes) -> Iterator[Delta]:
-        """A drawn token. Bytes wait until they make a whole character; a marker ends the wait."""
+        """A token of the reply. Bytes wait until they make a whole character; a marker ends the wait."""
         marker = self._markers.get(token)
         if text := self._text.decode(piece, marker is not None):
-            yield from self._seen(self._parser.feed(text))
+            deltas = self._seen(self._parser.feed(text))
+            if any(isinstance(delta, ReasoningDelta) for delta in deltas):
+                self.is_reasoning = True
+            yield from deltas
         if marker is not None:
+            self.is_reasoning = False
             yield from self._seen(self._parser.feed(marker))
+        self.reasoned += self.is_reasoning
 
     def finish(self, stop: StopReason) -> Iterator[Delta]:
         """What is left to say once no token follows."""

@@ -4,8 +4,11 @@ import math
 import secrets
 
 import llama_cpp.llama_cpp as native
+import numpy as np
+import numpy.typing as npt
 
 from engine.cache import Cache
+from engine.constraint import CallConstraint
 from engine.errors import EngineError
 from engine.protocol import Sampling
 
@@ -20,9 +23,10 @@ class Sampler:
     The same seed and the same scores give the same tokens. Close it: the chain is native memory.
     """
 
-    def __init__(self, sampling: Sampling) -> None:
-        """Raises EngineError for values no distribution can have."""
+    def __init__(self, sampling: Sampling, constraint: CallConstraint | None = None) -> None:
+        """`constraint` keeps calls well formed. Raises EngineError for values no distribution can have."""
         _check(sampling)
+        self._constraint = constraint
         self._is_open = True
         self._chain: native.llama_sampler_p | None = None
         if sampling.temperature == 0.0:
@@ -43,6 +47,20 @@ class Sampler:
         if not self._is_open:
             raise EngineError("The sampler is closed.")
         scores = cache.scores(row)
+        token = self._draw(cache, row, scores)
+        if self._constraint is not None:
+            if not self._constraint.allows(token):
+                self._constraint.mask(scores)
+                token = self._draw(cache, row, scores)
+            self._constraint.accept(token)
+        return token
+
+    def force(self, token: int) -> None:
+        """A token is written without being drawn."""
+        if self._constraint is not None:
+            self._constraint.accept(token)
+
+    def _draw(self, cache: Cache, row: int, scores: npt.NDArray[np.float32]) -> int:
         best = int(scores.argmax())
         if not math.isfinite(scores[best]):
             raise EngineError(

@@ -125,6 +125,15 @@ class ScriptedEngine:
         self._check_open()
         self.resets += 1
 
+    async def save(self, name: str) -> None:
+        """Nothing: a script has no memory."""
+        self._check_open()
+
+    async def restore(self, name: str) -> bool:
+        """Nothing is ever there."""
+        self._check_open()
+        return False
+
     async def close(self) -> None:
         """Refuse everything from now on."""
         self.cancel()

@@ -66,6 +66,17 @@ class Plan:
         return sum(max(0, min(end, until) - max(start, kept)) for start, end in self.known)
 
 
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """All that a log holds, to be saved. `source` of the spans is not: they are compared by their ids."""
+
+    ids: tuple[int, ...]
+    spans: tuple[Span, ...]
+    replies: dict[str, tuple[int, ...]]
+    cached: int
+    read: int
+
+
 class TokenLog:
     """An append-only list of ids in blocks, rewritten only by `apply`."""
 
@@ -163,9 +174,30 @@ class TokenLog:
         self._read = common
         self.cached = kept
 
+    def store(self) -> LogState:
+        """Everything, for `restore`."""
+        return LogState(tuple(self._ids), tuple(self._spans), dict(self._replies), self.cached, self._read)
+
+    def restore(self, state: LogState) -> None:
+        """Become what `store` gave. Raises ValueError where that is no log."""
+        ends = [0, *(span.end for span in state.spans)]
+        starts = [*(span.start for span in state.spans), len(state.ids)]
+        if starts != ends or not 0 <= state.cached <= len(state.ids) or state.read < state.cached:
+            raise ValueError("the spans do not cover the ids")
+        self._ids = list(state.ids)
+        self._spans = list(state.spans)
+        self._replies = dict(state.replies)
+        self._read = state.read
+        self.cached = state.cached
+
     def lose_cache(self) -> None:
         """The cache was emptied; the conversation is as it was."""
         self.cached = 0
+
+    def forget(self) -> None:
+        """The conversation is over. Its ids stay until others take their place: the cache holds them."""
+        self._replies.clear()
+        self._spans = [Span("user", "", None, 0, len(self._ids))] if self._ids else []
 
     def clear(self) -> None:
         """Forget everything."""

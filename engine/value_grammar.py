@@ -196,7 +196,10 @@ class ValueGrammar:
         return rules, due, other
 
     def _other_key(self, known: Mapping[str, Any]) -> str:
-        """The rule of a JSON string that is none of the known keys, however it is spelt."""
+        """The rule of a JSON string that is none of the known keys, however it is spelt.
+
+        As long as it begins like one, only those escapes may come that stand for no letter of a key.
+        """
         rest = add_json_rest(self._rules)
         base = self._fresh("key")
         beginnings = {key[:end] for key in known for end in range(len(key) + 1)} | {""}
@@ -206,7 +209,7 @@ class ValueGrammar:
             taken = "".join(rf"\U{ord(letter):08X}" for letter in sorted(nexts))
             ways = [f"{literal(letter)} {names[beginning + letter]}" for letter in sorted(nexts)]
             ways.append(rf"[^{taken}<\x00-\x1F\x22\x5C] {rest}")
-            ways.append(rf'"\\" [\x22\x5Cbfnrt] {rest}')
+            ways.append(rf'"\\" ([\x22\x5Cbfnrt] | "u00" [01] hex) {rest}')
             ways.append(f'"<" {JSON_REST_AFTER_TAG}')
             if beginning not in known:
                 ways.append(r'"\""')

@@ -29,6 +29,7 @@ OfTurn = (
     | events.MessageQueued
     | events.TurnStarted
     | events.Prefilling
+    | events.SpanEvicted
     | events.StepFinished
     | events.TurnFinished
     | events.TurnFailed
@@ -50,6 +51,7 @@ class Bridge:
         self._asked: dict[str, str] = {}
         self._tokens = 0
         self._seconds = 0.0
+        self._evicted = 0
 
     async def handle(self, event: events.Event) -> None:
         """Show one event. Returns when it is on the screen; deltas are drawn a moment later."""
@@ -99,7 +101,10 @@ class Bridge:
             case events.Prefilling(done, total):
                 share = f" {done * 100 // total}%" if total else ""
                 self._status.show(activity=f"reading {short(total)} tokens{share}")
+            case events.SpanEvicted(_, tokens):
+                self._evicted += tokens
             case events.StepFinished(usage, timings):
+                await self._tell_evicted()
                 self._tokens += usage.generated
                 self._seconds += timings.decode_s
                 rate = usage.generated / timings.decode_s if timings.decode_s > 0 else 0.0
@@ -115,6 +120,13 @@ class Bridge:
                 self._status.show(activity="")
             case _:
                 assert_never(event)
+
+    async def _tell_evicted(self) -> None:
+        """Say what the model no longer sees, once a step."""
+        tokens, self._evicted = self._evicted, 0
+        if tokens:
+            said = f"To make room, the model forgot {short(tokens)} tokens of its oldest messages."
+            await self._transcript.add(sayings.notice_block(events.Notice(said)))
 
     async def _stream(self, event: Stream) -> None:
         match event:

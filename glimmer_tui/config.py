@@ -58,6 +58,12 @@ class ModelSettings(_Table):
     gpu_layers: int | None = Field(default=None, ge=-1)
     """Layers kept on the GPU; -1 for all."""
     threads: int | None = Field(default=None, ge=1)
+    drafter: _PathText | None = None
+    """The drafter's GGUF file; the one beside the model when not given."""
+    draft: bool = True
+    """Whether tokens are drafted, which changes the speed alone."""
+    constrain_calls: bool = True
+    """Whether tool calls are kept well formed while they are written."""
     temperature: float | None = Field(default=None, ge=0, le=5)
     """0 always takes the likeliest token."""
     top_p: float | None = Field(default=None, gt=0, le=1)

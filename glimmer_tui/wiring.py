@@ -96,13 +96,17 @@ def _engine(options: Options) -> EmbeddedEngine:
     if not model.is_file():
         todo = "Check the path after --model, or model.path in config.toml."
         raise ModelError(f"There is no model file {model}.", "", todo)
-    wanted, chosen = options.engine, EngineOptions()
+    wanted = options.engine
     return EmbeddedEngine(
         model,
         EngineOptions(
             context_size=wanted.context_size,
             threads=wanted.threads,
-            gpu_layers=chosen.gpu_layers if wanted.gpu_layers is None else wanted.gpu_layers,
+            gpu_layers=wanted.gpu_layers,
+            drafter=Path(wanted.drafter).expanduser() if wanted.drafter else None,
+            drafts=None if wanted.draft else 0,
+            constrains=wanted.constrain_calls,
+            state_folder=options.state / "cache",
             log_file=options.state / "engine.log",
         ),
     )

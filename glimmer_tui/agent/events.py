@@ -48,6 +48,14 @@ class Prefilling:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanEvicted:
+    """The model no longer sees an old message: its `tokens` made room for new ones."""
+
+    message_id: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """A piece of the answer."""
 
@@ -190,6 +198,7 @@ Event = (
     | MessageQueued
     | TurnStarted
     | Prefilling
+    | SpanEvicted
     | TextDelta
     | ReasoningDelta
     | StepFinished

@@ -7,9 +7,11 @@ from engine.errors import ContextFull, EngineError, ModelError
 from engine.protocol import (
     Delta,
     Engine,
+    EngineNotice,
     PrefillProgress,
     ReasoningDelta,
     Request,
+    SpanEvicted,
     StopReason,
     TextDelta,
     Usage,
@@ -74,6 +76,7 @@ class Turn:
             strength=self._settings.strength,
             sampling=self._settings.sampling,
             max_tokens=self._settings.max_tokens,
+            reasoning_tokens=self._settings.reasoning_limit,
             reply_id=draft.reply_id,
         )
         try:
@@ -93,6 +96,10 @@ class Turn:
         match delta:
             case PrefillProgress(done, total):
                 self._emit(events.Prefilling(done, total))
+            case EngineNotice(text):
+                self._emit(Notice(text, "warning"))
+            case SpanEvicted(message_id, tokens):
+                self._emit(events.SpanEvicted(message_id, tokens))
             case TextDelta(text):
                 self._emit(events.TextDelta(text))
             case ReasoningDelta(text):

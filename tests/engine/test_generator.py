@@ -303,7 +303,11 @@ def test_reset_forgets(generator: Generator) -> None:
     run(generator, asked)
     generator.reset()
     _, done = run(generator, asked)
-    assert (done.usage.reused, done.usage.reread) == (0, 0)
+    assert done.usage.reread == 1
+    other = request(user("something else"))
+    generator.reset()
+    _, done = run(generator, other)
+    assert done.usage.prompt > done.usage.reused > 0
 
 
 def test_a_failed_step_leaves_the_engine_usable(

@@ -226,7 +226,7 @@ def calls(draw: st.DrawFn) -> tuple[ToolSchema, dict[str, Any]]:
 
 
 @given(calls())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_fitting_call_comes_through(
     grammars: dict[str, GrammarState], vocabulary: Vocabulary, call: tuple[ToolSchema, dict[str, Any]]
 ) -> None:
@@ -252,7 +252,7 @@ def test_whatever_comes_through_is_a_fitting_call(
     openings = [f'<atem:parameter name="{key}">' for key in each.parameters.get("properties", {})]
     steps = [*openings, *(f"</atem:parameter>\n{opening}" for opening in openings)] * 2
     completed = 0
-    for seed in range(6):
+    for seed in range(8):
         writer = Writer(vocabulary, seed, [*sorted(names_in(each.parameters)), *steps])
         grammar.restart()
         tokens: list[int] = []
@@ -302,7 +302,7 @@ END = "</atem:invoke>\n</atem:function_calls>"
         ("plan", f'{OPEN}<atem:parameter name="items">[{{"text": "a"}}', '"text": "a"}'),
         ("plan", f'{OPEN}<atem:parameter name="items">[{{"text": "a", "text"', '"text": "a", "text"'),
         ("plan", f'{OPEN}<atem:parameter name="items">[]{NEXT}{END}x', END + "x"),
-        ("diff", f'{OPEN}<atem:parameter name="path">', "<atem:p"),
+        ("diff", f'{OPEN}<atem:parameter name="path">', "<atem"),
         ("words", f'{OPEN}<atem:parameter name="w">blue', 'name="w">b'),
         ("points", f'{OPEN}<atem:parameter name="p">{{"z"', '{"z'),
     ],

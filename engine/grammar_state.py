@@ -23,7 +23,7 @@ class GrammarState:
     def __init__(self, vocabulary: Vocabulary, grammar: str) -> None:
         """Raises EngineError for a grammar that llama.cpp refuses."""
         self._vocabulary = vocabulary
-        self._handle = _Native.handle_of(vocabulary)
+        self._handle = vocabulary.handle
         self._end = _end_token(vocabulary, self._handle)
         sampler = native.llama_sampler_init_grammar(self._handle, grammar.encode(), b"root")
         if not sampler:
@@ -90,14 +90,6 @@ class GrammarState:
         if self._sampler is None:
             raise EngineError("The grammar is closed.")
         return self._sampler
-
-
-class _Native(Vocabulary):
-    """The door to a vocabulary's native handle."""
-
-    @staticmethod
-    def handle_of(vocabulary: Vocabulary) -> native.llama_vocab_p:
-        return vocabulary._handle()
 
 
 def _candidates(data: npt.NDArray[np.void]) -> "ctypes.Array[native.llama_token_data_array]":

@@ -63,7 +63,7 @@ class Vocabulary:
         length = 64
         while True:
             buffer = ctypes.create_string_buffer(length)
-            written = native.llama_token_to_piece(self._handle(), token, buffer, length, 0, True)
+            written = native.llama_token_to_piece(self.handle, token, buffer, length, 0, True)
             if written >= 0:
                 self._pieces[token] = buffer.raw[:written]
                 return self._pieces[token]
@@ -73,7 +73,9 @@ class Vocabulary:
         """Its model is being freed, and the native vocabulary with it."""
         self._vocabulary = None
 
-    def _handle(self) -> native.llama_vocab_p:
+    @property
+    def handle(self) -> native.llama_vocab_p:
+        """The native vocabulary. Raises EngineError once its model is closed."""
         if self._vocabulary is None:
             raise EngineError("The model is closed.")
         return self._vocabulary
@@ -94,7 +96,7 @@ class Vocabulary:
         room = len(raw) + 8
         while True:
             tokens = (native.llama_token * room)()
-            count = native.llama_tokenize(self._handle(), raw, len(raw), tokens, room, False, parse_special)
+            count = native.llama_tokenize(self.handle, raw, len(raw), tokens, room, False, parse_special)
             if count >= 0:
                 return tokens[:count]
             if count == -(1 << 31):

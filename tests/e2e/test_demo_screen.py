@@ -1,5 +1,6 @@
 """The main job on a real terminal with the real tools and tests, and the bundled model at its first step."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.terminal import Terminal
+
+DONE = "All 4 tests pass."
 
 
 @pytest.fixture
@@ -64,6 +67,65 @@ def test_a_wish_is_granted_after_approval_and_undo_brings_the_bytes_back(scripte
     assert contents(shop) == before
     demo.press("/quit\r")
     assert demo.wait_end() == 0
+
+
+def test_the_bundled_model_grants_the_wish_and_undo_brings_the_bytes_back(bundled: Terminal, tmp_path: Path):
+    shop = tmp_path / "shop"
+    bundled.wait_for("Demonstration model")
+    before = contents(shop)
+    assert run_tests(shop) == 1
+    bundled.press("Fix the failing test\r")
+    asked: list[str] = []
+    while (seen := bundled.wait_for("Run this command", "Change cart.py", DONE)) != DONE:
+        asked.append(seen)
+        bundled.press("y")
+    assert "Run this command" in asked and "Change cart.py" in asked
+    bundled.settle()
+    assert run_tests(shop) == 0
+    after = contents(shop)
+    assert {name for name in after | before if after.get(name) != before.get(name)} == {"cart.py"}
+
+    bundled.press("/undo\r")
+    bundled.wait_for("cart.py")
+    bundled.press("y")
+    bundled.wait_for("restored", "put back", "undone")
+    assert contents(shop) == before
+    bundled.press("/quit\r")
+    assert bundled.wait_end() == 0
+
+
+def test_the_bundled_model_does_it_in_a_script_too(tmp_path: Path):
+    environment = {
+        **os.environ,
+        "GLIMMER_STATE_DIR": str(tmp_path / "state"),
+        "GLIMMER_CONFIG_DIR": str(tmp_path / "config"),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    glimmer = [sys.executable, "-m", "glimmer_tui"]
+    shop = tmp_path / "shop"
+    subprocess.run(
+        [*glimmer, "demo", "--dir", str(shop), "--no-open"], cwd=tmp_path, env=environment, check=True
+    )
+    before = contents(shop)
+    done = subprocess.run(
+        [*glimmer, "-p", "Fix the failing test", "--mode", "auto", "--output", "jsonl"],
+        cwd=shop,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    tools = [event["name"] for event in events if event["type"] == "tool_started"]
+    assert tools[0] == tools[-1] == "test"
+    assert "edit" in tools
+    assert sum(event["usage"]["reread"] for event in events if event["type"] == "step_finished") == 0
+    assert events[-1]["type"] == "turn_finished"
+    assert events[-1]["changed"] == ["cart.py"]
+    assert run_tests(shop) == 0
+    after = contents(shop)
+    assert {name for name in after | before if after.get(name) != before.get(name)} == {"cart.py"}
 
 
 def test_the_bundled_model_asks_before_it_runs_the_tests_and_a_no_ends_in_nothing_done(

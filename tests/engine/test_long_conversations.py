@@ -1,4 +1,4 @@
-"""A conversation over its whole life: grown past the context, resumed, its strength changed, its thoughts cut."""
+"""A whole life of a conversation: grown past its context, resumed, hurried, its strength changed."""
 
 import threading
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_ten_times_the_context_goes_on_and_reads_nothing_twice(pair: Path) -> No
         assert done.usage.context_used <= size
         total = done.usage.prompt
     tools = [message.id for message in messages if message.role == "tool"]
-    assert evicted[:3] == tools[:3]
+    assert evicted[0] == tools[0]
     loaded.close()
 
 

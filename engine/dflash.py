@@ -98,7 +98,7 @@ class Dflash:
         self._end = position
 
     def store(self, position: int) -> bytes:
-        """Its cache as bytes, for `restore`, when `position` is next; empty where it did not follow so far."""
+        """Its cache as bytes, for `restore`, when `position` is next; empty where it did not follow."""
         self._hand_over()
         is_behind = self._end != position or self._context.is_empty
         return b"" if is_behind else self._context.store("whole")

@@ -100,6 +100,12 @@ class Generator:
         self._log.forget()
         self._blocks.forget()
 
+    def clear(self) -> None:
+        """Forget everything, the system block too."""
+        self._log.clear()
+        self._blocks.forget()
+        self._memory.clear()
+
     def store(self) -> ConversationState:
         """The conversation and all that the model holds of it."""
         return ConversationState(self._log.store(), self._memory.store(self._log.cached))

@@ -55,8 +55,10 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What is in memory, to be closed as a whole."""
+    """What is in memory, to be closed as a whole, and how it was planned."""
 
+    files: ModelFiles
+    plan: Plan
     model: Model
     drafter: Weights | None
     cache: Cache
@@ -76,13 +78,12 @@ class Loaded:
 def load(path: Path, options: EngineOptions) -> Loaded:
     """Load a model and, where one fits, its drafter, as planned. Raises ModelError or EngineError."""
     _check(options)
-    metadata = read_model_file(path)
-    notices = list(_notices(metadata, options))
-    found = _find_drafter(metadata, options, notices)
-    chosen = plan_loading(ModelFiles(metadata, found), options)
+    files, told = find_files(path, options)
+    metadata, found, notices = files.model, files.drafter, list(told)
+    chosen = plan_loading(files, options)
     notices += chosen.given_up
     settings = chosen.settings
-    threads = options.threads or _default_threads()
+    threads = options.threads or default_threads()
     context_options = ContextOptions(
         settings.context,
         min(settings.ubatch, settings.context),
@@ -114,7 +115,7 @@ def load(path: Path, options: EngineOptions) -> Loaded:
     keeper = _keeper(metadata, found if drafter else None, context, settings, options)
     generator_options = GeneratorOptions(options.drafts, constrains=options.constrains, keeper=keeper)
     generator = Generator(cache, model.vocabulary, metadata.sampling, generator_options)
-    return Loaded(model, weights, cache, generator, keeper, capabilities)
+    return Loaded(files, chosen, model, weights, cache, generator, keeper, capabilities)
 
 
 def _keeper(
@@ -147,6 +148,13 @@ def plan_loading(files: ModelFiles, options: EngineOptions) -> Plan:
 
 def _no_drafts(error: EngineError) -> str:
     return f"Drafting is off, so replies are slower. {error}"
+
+
+def find_files(path: Path, options: EngineOptions) -> tuple[ModelFiles, tuple[str, ...]]:
+    """The model's file and its drafter's, checked, and what the person should know. Raises ModelError."""
+    metadata = read_model_file(path)
+    notices = list(_notices(metadata, options))
+    return ModelFiles(metadata, _find_drafter(metadata, options, notices)), tuple(notices)
 
 
 def _find_drafter(
@@ -215,7 +223,7 @@ def _check(options: EngineOptions) -> None:
         raise EngineError(f"{options.drafts} drafts are impossible.", "", "Use 0 or more.")
 
 
-def _default_threads() -> int:
+def default_threads() -> int:
     """All of a few cores; half of many, which are mostly two threads of one core."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return cores if cores <= 4 else cores // 2

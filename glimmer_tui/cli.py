@@ -16,10 +16,12 @@ MODES = ("read-only", "ask", "auto-edit", "auto")
 STRENGTHS = ("low", "medium", "high", "xhigh")
 
 _EPILOG = """\
-the sample project:
+commands (a folder that is itself called so: glimmer ./demo):
   glimmer demo [--dir D] [--no-open]
                      write a small Python project with a bug into a new folder and open it
-                     (a folder that is itself called demo: glimmer ./demo)
+  glimmer doctor     what Glimmer finds on this machine, and what to do where something lacks
+  glimmer bench [--quick] [--json]
+                     measure how fast the model is here
 
 exit codes:
   0    done
@@ -43,6 +45,10 @@ def run(arguments: Sequence[str]) -> int:
     try:
         if arguments[:1] == ["demo"]:
             return _demo(_demo_parser().parse_args(arguments[1:]))
+        if arguments[:1] == ["doctor"]:
+            return _doctor(_tool_parser("doctor", "Say what Glimmer finds here.").parse_args(arguments[1:]))
+        if arguments[:1] == ["bench"]:
+            return _bench(_bench_parser().parse_args(arguments[1:]))
         return _main(_parser().parse_args(arguments))
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -85,6 +91,44 @@ def _demo(parsed: argparse.Namespace) -> int:
     sys.stdout.write(f"A sample project is in {folder}. Ask: Fix the failing test.\n")
     sys.stdout.flush()
     return OK if parsed.no_open else _open(folder, parsed)
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    from engine.errors import ModelError
+    from glimmer_tui.config import ConfigError
+    from glimmer_tui.doctor import as_text, examine
+    from glimmer_tui.options import Flags, resolve
+    from glimmer_tui.wiring import model_to_load
+
+    try:
+        model, options = model_to_load(resolve(Path.cwd(), Flags(model=parsed.model)))
+    except ConfigError as problem:
+        return _complain(str(problem))
+    except ModelError as problem:
+        return _complain(str(problem), NO_MODEL)
+    findings = list(examine(model, options))
+    sys.stdout.write(as_text(findings))
+    return FAILED if any(finding.mark == "missing" for finding in findings) else OK
+
+
+def _bench(parsed: argparse.Namespace) -> int:
+    from engine.errors import EngineError, ModelError
+    from glimmer_tui.bench import as_json, as_table, run_bench
+    from glimmer_tui.config import ConfigError
+    from glimmer_tui.options import Flags, resolve
+    from glimmer_tui.wiring import model_to_load, tool_schemas
+
+    try:
+        model, options = model_to_load(resolve(Path.cwd(), Flags(model=parsed.model)))
+        report = run_bench(model, options, tool_schemas(Path.cwd()), parsed.quick)
+    except ConfigError as problem:
+        return _complain(str(problem))
+    except ModelError as problem:
+        return _complain(str(problem), NO_MODEL)
+    except EngineError as problem:
+        return _complain(str(problem), FAILED)
+    sys.stdout.write(as_json(report) + "\n" if parsed.json else as_table(report))
+    return OK
 
 
 def _open(folder: Path, parsed: argparse.Namespace) -> int:
@@ -173,6 +217,24 @@ def _demo_parser() -> _Parser:
     parser.add_argument("--no-open", action="store_true", help="only write the files")
     parser.set_defaults(prompt=None, output=None)
     _add_common(parser)
+    return parser
+
+
+def _tool_parser(name: str, description: str) -> _Parser:
+    parser = _Parser(prog=f"glimmer {name}", description=description, allow_abbrev=False)
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="a GGUF file (default: that of the settings, or the bundled)",
+    )
+    return parser
+
+
+def _bench_parser() -> _Parser:
+    parser = _tool_parser("bench", "Measure how fast the model is on this machine.")
+    parser.add_argument("--quick", action="store_true", help="short contexts only, in less than a minute")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     return parser
 
 

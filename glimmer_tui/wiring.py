@@ -11,6 +11,7 @@ from pathlib import Path
 from engine.embedded import EmbeddedEngine
 from engine.errors import ModelError
 from engine.loading import EngineOptions
+from engine.messages import ToolSchema
 from engine.protocol import Engine
 from glimmer_tui.agent.desk import ApprovalDesk
 from glimmer_tui.agent.dispatch import Dispatcher
@@ -49,7 +50,7 @@ def build_session(options: Options, engine: Engine | None = None) -> Session:
 
     Raises ModelError when there is no such model file.
     """
-    engine = engine or _engine(options)
+    engine = engine or EmbeddedEngine(*model_to_load(options))
     _keep_log(options.state)
     outbox = Outbox()
     notices = list(options.session.notices)
@@ -85,7 +86,8 @@ def bundled_model() -> Path:
     return Path(str(files("glimmer_tui"))) / BUNDLED_MODEL
 
 
-def _engine(options: Options) -> EmbeddedEngine:
+def model_to_load(options: Options) -> tuple[Path, EngineOptions]:
+    """The model file that the options name, and how it is to be loaded. Raises ModelError."""
     model = options.model or bundled_model()
     if options.model is None and not model.is_file():
         raise ModelError(
@@ -97,19 +99,21 @@ def _engine(options: Options) -> EmbeddedEngine:
         todo = "Check the path after --model, or model.path in config.toml."
         raise ModelError(f"There is no model file {model}.", "", todo)
     wanted = options.engine
-    return EmbeddedEngine(
-        model,
-        EngineOptions(
-            context_size=wanted.context_size,
-            threads=wanted.threads,
-            gpu_layers=wanted.gpu_layers,
-            drafter=Path(wanted.drafter).expanduser() if wanted.drafter else None,
-            drafts=None if wanted.draft else 0,
-            constrains=wanted.constrain_calls,
-            state_folder=options.state / "cache",
-            log_file=options.state / "engine.log",
-        ),
+    return model, EngineOptions(
+        context_size=wanted.context_size,
+        threads=wanted.threads,
+        gpu_layers=wanted.gpu_layers,
+        drafter=Path(wanted.drafter).expanduser() if wanted.drafter else None,
+        drafts=None if wanted.draft else 0,
+        constrains=wanted.constrain_calls,
+        state_folder=options.state / "cache",
+        log_file=options.state / "engine.log",
     )
+
+
+def tool_schemas(root: Path) -> tuple[ToolSchema, ...]:
+    """The tools as the model is told of them; nothing is started."""
+    return Toolbox(_registry(Workspace(root), Shell(root), None)).schemas
 
 
 def _registry(workspace: Workspace, shell: Shell, snapshots: Snapshots | None) -> Registry:

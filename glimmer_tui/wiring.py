@@ -50,7 +50,7 @@ def build_session(options: Options, engine: Engine | None = None) -> Session:
 
     Raises ModelError when there is no such model file.
     """
-    engine = engine or EmbeddedEngine(*model_to_load(options))
+    engine = engine or _engine(options)
     _keep_log(options.state)
     outbox = Outbox()
     notices = list(options.session.notices)
@@ -109,6 +109,10 @@ def model_to_load(options: Options) -> tuple[Path, EngineOptions]:
         state_folder=options.state / "cache",
         log_file=options.state / "engine.log",
     )
+
+
+def _engine(options: Options) -> EmbeddedEngine:
+    return EmbeddedEngine(*model_to_load(options))
 
 
 def tool_schemas(root: Path) -> tuple[ToolSchema, ...]:

@@ -7,8 +7,10 @@ folder whose content must not change.
 
 import argparse
 import asyncio
+import functools
 import hashlib
 import json
+import multiprocessing
 import os
 import platform
 import random
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -154,6 +157,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--model", type=Path)
+    parser.add_argument("--jobs", type=int, default=1, help="tasks side by side, each on one thread")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
@@ -162,11 +166,16 @@ def main() -> None:
         base = Path(folder)
         os.environ["GLIMMER_STATE_DIR"] = str(base / "state")
         os.environ["GLIMMER_CONFIG_DIR"] = str(base / "config")
-        for seed in range(options.first_seed, options.first_seed + options.tasks):
-            outcome = run_task(seed, base, options.model)
-            outcomes.append(outcome)
-            if options.verbose:
-                print(outcome, file=sys.stderr, flush=True)
+        if options.jobs > 1:
+            (base / "config").mkdir()
+            (base / "config" / "config.toml").write_text("[model]\nthreads = 1\n")
+        seeds = range(options.first_seed, options.first_seed + options.tasks)
+        task = functools.partial(run_task, base=base, model=options.model)
+        with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+            for outcome in pool.map(task, seeds):
+                outcomes.append(outcome)
+                if options.verbose:
+                    print(outcome, file=sys.stderr, flush=True)
     figures = report(outcomes)
     if options.json:
         print(json.dumps(figures))

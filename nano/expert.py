@@ -1,8 +1,8 @@
 """How the model is taught to work: run the tests, find the function, read, mend, run the tests again, answer.
 
 Mistakes are played too, with no loss on the mistake itself, so that the right next step is learned: a wrong
-file, a path that does not exist, an edit that does not match or is not unique, a first fix that leaves the
-test red, a call the person declines.
+file, a path that does not exist, an edit that does not match, is not unique or changes nothing, a first fix
+that leaves the test red, a call the person declines.
 """
 
 import random
@@ -25,6 +25,8 @@ MISTAKES = (
     "no_match",
     "no_match",
     "not_unique",
+    "no_change",
+    "no_change",
     "wrong_fix",
     "wrong_fix",
     "declined",
@@ -190,6 +192,8 @@ def _change(rng: random.Random, rollout: Rollout, bug: Planted, mistake: str) ->
         rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": new}, denied=words)
         rollout.answers(f"I left {bug.path} as it is.")
         return False
+    if mistake == "no_change":
+        rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": old}, SKIP)
     if mistake == "no_match":
         slip = _slip(rng, old)
         if slip not in rollout.text_of(bug.path):

@@ -5,13 +5,14 @@ is 1 + the sum over i <= k of the share of steps whose first i drafts all stood.
 the context's length and the text, so both are running averages.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 _MEMORY = 0.97
 """What is left of an observation's weight after one more."""
 _PROBE_SHARE = 0.015
 """The share of the time that may be lost on steps that seem worse, to learn whether they still are."""
+_JUDGED_EVERY = 4
+"""Steps after which the best choice is worked out anew."""
 _FIRST = 2
 """Steps of a kind that are taken before it is judged."""
 
@@ -102,44 +103,44 @@ class Depth:
         self.most = most
         self.acceptance = Acceptance(most, hoped)
         self.costs = costs or Costs()
-        self._ladder = (*(k for k in (1, 2, 3, 5, 7, 11, 15, 23, 31) if k < most), most)
+        self._ladder = (0, *(k for k in (1, 2, 3, 5, 7, 11, 15, 23, 31) if k < most), most)
         self._spent = self._lost = 0.0
+        self._best = Choice(0, 0.0)
+        self._until_judged = 0
 
     def choose(self, room: int) -> int:
         """Drafts of the next step, at most `room`."""
-        ladder = [k for k in self._ladder if k <= room]
-        if not ladder:
+        ladder = self._ladder if room >= self.most else tuple(k for k in self._ladder if k <= room)
+        if len(ladder) < 2:
             return 0
         for kind in (0, ladder[-1], ladder[len(ladder) // 2]):
             if self.costs.times(kind) < _FIRST + (kind == 0):
                 return kind
-        best = self.best(ladder)
-        probe = self._probe(best, ladder)
-        return best.depth if probe is None else probe
-
-    def best(self, ladder: Iterable[int] | None = None) -> Choice:
-        """The choice that promises most, by what is known now."""
-        choices = [Choice(k, self.rate(k)) for k in (0, *(self._ladder if ladder is None else ladder))]
-        return max(choices, key=lambda choice: choice.rate)
+        best = self._best if room >= self.most else self._best_of(ladder)
+        if self._lost <= self._spent * _PROBE_SHARE and (probe := self._probe(best, ladder)) is not None:
+            return probe
+        return best.depth
 
     def observe(self, drafted: int, stood: int, seconds: float) -> None:
         """A step with `drafted` drafts, of which `stood` stood, took so long."""
         self.costs.observe(drafted, seconds)
         self.acceptance.observe(drafted, stood)
+        self._until_judged -= 1
+        if self._until_judged <= 0:
+            self._best, self._until_judged = self._best_of(self._ladder), _JUDGED_EVERY
         self._spent += seconds
-        best = self.best()
-        if best.rate > 0 and drafted != best.depth:
-            self._lost += max(0.0, seconds - self.acceptance.expected(drafted) / best.rate)
+        if drafted != self._best.depth and self._best.rate > 0:
+            self._lost += max(0.0, seconds - self.acceptance.expected(drafted) / self._best.rate)
 
     def rate(self, depth: int) -> float:
         """Tokens a second that `depth` drafts promise; 0 while their cost is not known."""
         seconds = self.costs.seconds(depth)
         return self.acceptance.expected(depth) / seconds if seconds else 0.0
 
-    def _probe(self, best: Choice, ladder: list[int]) -> int | None:
-        """A worse choice, to learn anew what it is worth, where the time for that is not used up."""
-        if self._lost > self._spent * _PROBE_SHARE:
-            return None
-        others = [k for k in (0, *ladder) if k != best.depth]
-        wanted = min(others, key=self.costs.times)
+    def _best_of(self, ladder: tuple[int, ...]) -> Choice:
+        return max((Choice(k, self.rate(k)) for k in ladder), key=lambda choice: choice.rate)
+
+    def _probe(self, best: Choice, ladder: tuple[int, ...]) -> int | None:
+        """A worse choice that was not taken for long, to learn anew what it is worth."""
+        wanted = min((k for k in ladder if k != best.depth), key=self.costs.times)
         return wanted if self.costs.times(wanted) * 16 < self.costs.times(best.depth) else None

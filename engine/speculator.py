@@ -48,11 +48,13 @@ class Speculator:
 
     def begin(self, ids: Sequence[int]) -> None:
         """A reply to the conversation `ids` begins."""
-        self._index.follow(ids)
+        if self._fixed is None:
+            self._index.follow(ids)
 
     def append(self, token: int) -> None:
         """The conversation grew by a token."""
-        self._index.append(token)
+        if self._fixed is None:
+            self._index.append(token)
 
     def propose(self, last: int, position: int, room: int) -> Proposal:
         """At most `room` tokens that may follow `last`, the token at `position` that was not read yet."""
@@ -71,6 +73,10 @@ class Speculator:
 
     def observe(self, proposal: Proposal, stood: int, seconds: float) -> None:
         """Of the proposal's tokens `stood` stood, and the step took so long."""
+        if self._fixed is not None:
+            if self._drafter and proposal.tokens:
+                self._drafter.acceptance.observe(len(proposal.tokens), stood)
+            return
         match proposal.origin:
             case "none":
                 self._ngram_costs.observe(0, seconds)

@@ -192,22 +192,33 @@ def _change(rng: random.Random, rollout: Rollout, bug: Planted, mistake: str) ->
         rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": new}, denied=words)
         rollout.answers(f"I left {bug.path} as it is.")
         return False
-    if mistake == "no_change":
-        rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": old}, SKIP)
-    if mistake == "no_match":
-        slip = _slip(rng, old)
-        if slip not in rollout.text_of(bug.path):
-            rollout.calls(reason, "edit", {"path": bug.path, "old": slip, "new": new}, SKIP)
-            told = f"The line is `{old}`. I copy it exactly."
-            rollout.calls(told, "edit", {"path": bug.path, "old": old, "new": new})
-            return True
+    if mistake in ("no_match", "no_change") and _botched(rng, rollout, bug, mistake):
+        again = f"Nothing was changed. I read {bug.path} again."
+        rollout.calls(again, "read", {"path": bug.path})
+    rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": new})
     if rollout.text_of(bug.path).count(old) > 1:
-        rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": new})
         above = f"{bug.context}\n    {_indent(rollout, bug)}"
         arguments = {"path": bug.path, "old": above + old, "new": above + new}
         rollout.calls("It is not unique. I add the line above.", "edit", arguments)
-        return True
-    rollout.calls(reason, "edit", {"path": bug.path, "old": old, "new": new})
+    return True
+
+
+def _botched(rng: random.Random, rollout: Rollout, bug: Planted, mistake: str) -> bool:
+    """Play an edit that changes nothing, copied wrongly or from another function; False where none fits."""
+    reason, old = _reason(rollout, bug), bug.old
+    if mistake == "no_match":
+        wrong = _slip(rng, old)
+        if wrong in rollout.text_of(bug.path):
+            return False
+        new = bug.new
+    else:
+        lines = [row.strip() for row in rollout.text_of(bug.path).split("\n")]
+        others = [line for line in lines if line.startswith("return ") and line != old]
+        wrong = rng.choice(others) if others and rng.random() < 0.5 else old
+        new = wrong
+    if rng.random() < 0.7:
+        reason = reason.replace(old, wrong)
+    rollout.calls(reason, "edit", {"path": bug.path, "old": wrong, "new": new}, SKIP)
     return True
 
 

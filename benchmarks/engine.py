@@ -152,7 +152,8 @@ def compare(
         theirs = peer(running, plain.prompts)
     print(
         f"llama-server, plain: {theirs.rate:,.1f} tok/s written, {theirs.read_rate:,.0f} read; "
-        f"ours / theirs: {plain.rate / theirs.rate:.2f} written, {plain.read_rate / theirs.read_rate:.2f} read; "
+        f"ours / theirs: {plain.rate / theirs.rate:.2f} written, "
+        f"{plain.read_rate / theirs.read_rate:.2f} read; "
         f"{same(plain, theirs, eot)}"
     )
     if drafter is None:

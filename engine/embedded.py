@@ -19,6 +19,7 @@ class EmbeddedEngine:
         self._options = options or EngineOptions()
         self._host = Host()
         self._loaded: Loaded | None = None
+        self._is_closing = threading.Event()
 
     async def load(self) -> Capabilities:
         """Load the model once; later calls return the same value. Raises ModelError."""
@@ -51,12 +52,13 @@ class EmbeddedEngine:
         return await self._host.call(lambda: self._restore(name))
 
     async def close(self) -> None:
-        """Free the model. The engine cannot be used afterwards."""
+        """Free the model, or break its loading off. The engine cannot be used afterwards."""
+        self._is_closing.set()
         await self._host.close(self._release)
 
     def _load(self) -> Loaded:
         if self._loaded is None:
-            self._loaded = load(self._path, self._options)
+            self._loaded = load(self._path, self._options, lambda: not self._is_closing.is_set())
         return self._loaded
 
     def _reset(self) -> None:

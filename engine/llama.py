@@ -1,6 +1,7 @@
 """A model's weights in memory, through llama.cpp."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import llama_cpp.llama_cpp as native
@@ -11,18 +12,34 @@ from engine.native_log import Library, see_log
 from engine.vocabulary import Vocabulary
 
 
+def _always() -> bool:
+    return True
+
+
 class Weights:
     """The weights of one file, of a model or of a drafter. The file must have been checked before."""
 
-    def __init__(self, path: Path, window: int, gpu_layers: int, log_file: Path | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        window: int,
+        gpu_layers: int,
+        log_file: Path | None,
+        goes_on: Callable[[], bool] = _always,
+    ) -> None:
         """Load them. `window` is the local layers' reach in tokens; `gpu_layers` -1 puts all layers on the
-        GPU where there is one. Raises ModelError."""
+        GPU where there is one. `goes_on` is asked again and again; where it says no, loading is broken off.
+        Raises ModelError."""
         Library.prepare(log_file)
         params = native.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
+        asked = native.llama_progress_callback(lambda _share, _data: goes_on())
+        params.progress_callback = asked
         handle = native.llama_model_load_from_file(os.fsencode(path), params)
         if not handle:
             Library.leave(log_file)
+            if not goes_on():
+                raise ModelError(f"Loading {path.name} was broken off.")
             raise ModelError(
                 f"{path.name} could not be loaded.",
                 "llama.cpp refused it, or there was not enough memory.",
@@ -51,9 +68,15 @@ class Weights:
 class Model(Weights):
     """A language model: its weights and its vocabulary."""
 
-    def __init__(self, metadata: ModelMetadata, gpu_layers: int, log_file: Path | None) -> None:
+    def __init__(
+        self,
+        metadata: ModelMetadata,
+        gpu_layers: int,
+        log_file: Path | None,
+        goes_on: Callable[[], bool] = _always,
+    ) -> None:
         """Load a file that `engine.model_file` has checked. Raises ModelError."""
-        super().__init__(metadata.path, metadata.shape.window, gpu_layers, log_file)
+        super().__init__(metadata.path, metadata.shape.window, gpu_layers, log_file, goes_on)
         self.metadata = metadata
         vocabulary = native.llama_model_get_vocab(self.handle)
         size = native.llama_vocab_n_tokens(vocabulary) if vocabulary else 0

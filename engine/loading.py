@@ -1,7 +1,7 @@
 """Loads a model with its drafter into memory."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,8 +75,11 @@ class Loaded:
         self.model.close()
 
 
-def load(path: Path, options: EngineOptions) -> Loaded:
-    """Load a model and, where one fits, its drafter, as planned. Raises ModelError or EngineError."""
+def load(path: Path, options: EngineOptions, goes_on: Callable[[], bool] = lambda: True) -> Loaded:
+    """Load a model and, where one fits, its drafter, as planned. Raises ModelError or EngineError.
+
+    `goes_on` is asked while the weights are read; where it says no, loading is broken off.
+    """
     _check(options)
     files, told = find_files(path, options)
     metadata, found, notices = files.model, files.drafter, list(told)
@@ -91,7 +94,7 @@ def load(path: Path, options: EngineOptions) -> Loaded:
         settings.kv_type,
         settings.outputs,
     )
-    model = Model(metadata, settings.gpu_layers, options.log_file)
+    model = Model(metadata, settings.gpu_layers, options.log_file, goes_on)
     try:
         context = Context(model, context_options, options.log_file)
     except EngineError:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from engine.embedded import EmbeddedEngine
 from engine.errors import EngineBusy, EngineError, ModelError
+from engine.llama import Weights
 from engine.loading import EngineOptions
 from engine.messages import Message, Text
 from engine.protocol import Delta, Done, Engine, PrefillProgress, Request, Sampling
@@ -149,3 +151,25 @@ async def test_the_library_logs_to_the_named_file_only(
     assert options.log_file is not None
     assert options.log_file.stat().st_size > 0
     assert capfd.readouterr() == ("", "")
+
+
+async def test_closing_breaks_off_the_loading(tiny_model: Path, options: EngineOptions, monkeypatch) -> None:
+    """A person who quits does not wait for 17 GB."""
+    engine = EmbeddedEngine(tiny_model, options)
+    started, seen = threading.Event(), []
+    real = Weights.__init__
+
+    def slow(self, path, window, gpu_layers, log_file, goes_on):
+        started.set()
+        while goes_on() and len(seen) < 3000:
+            seen.append(True)
+            time.sleep(0.01)
+        real(self, path, window, gpu_layers, log_file, goes_on)
+
+    monkeypatch.setattr(Weights, "__init__", slow)
+    loading = asyncio.create_task(engine.load())
+    await asyncio.to_thread(started.wait)
+    await engine.close()
+    with pytest.raises(ModelError, match="broken off"):
+        await loading
+    assert len(seen) < 3000

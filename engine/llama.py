@@ -39,7 +39,7 @@ class Weights:
         if not handle:
             Library.leave(log_file)
             if not goes_on():
-                raise ModelError(f"Loading {path.name} was broken off.")
+                raise ModelError(f"Loading {path.name} was broken off: the engine is being closed.")
             raise ModelError(
                 f"{path.name} could not be loaded.",
                 "llama.cpp refused it, or there was not enough memory.",

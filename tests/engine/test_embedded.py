@@ -71,7 +71,8 @@ async def test_reset_forgets_the_conversation(engine: EmbeddedEngine) -> None:
     await engine.reset()
     done = (await collect(engine, asked))[-1]
     assert isinstance(done, Done)
-    assert done.usage.reused == 0
+    assert done.usage.kept == "rewound"
+    assert done.usage.reread == 1
 
 
 async def test_a_bad_model_is_said_on_load_and_on_use(tmp_path: Path) -> None:

@@ -21,21 +21,21 @@ _FAILED = """\
 Tests failed: 1 failed, 3 passed (pytest).
 
 === FAILURES ===
-___ test_line_total ___
-test_cart.py:5: in test_line_total
-    assert line_total(3, 4) == 12
+___ test_get_total ___
+test_cart.py:5: in test_get_total
+    assert get_total(3, 4) == 12
 E   assert 7 == 12
-E    +  where 7 = line_total(3, 4)
+E    +  where 7 = get_total(3, 4)
 === short test summary info ===
-FAILED test_cart.py::test_line_total - assert 7 == 12"""
+FAILED test_cart.py::test_get_total - assert 7 == 12"""
 _CART = '''\
 cart.py (9 lines)
-def line_total(price, count):
+def get_total(price, count):
     """Return the product of price and count."""
     return price + count
 
 
-def cheapest(prices):
+def pick_price(prices):
     """Return the smallest of prices."""
     return min(prices)
 '''
@@ -86,7 +86,7 @@ def conversation() -> Iterator[tuple[Message, ...]]:
     yield tuple(said)
     said += _called("First I run the tests.", "test", {}, _FAILED)
     yield tuple(said)
-    said += _called("line_total fails in cart.py. I read it.", "read", {"path": "cart.py"}, _CART)
+    said += _called("get_total fails in cart.py. I read it.", "read", {"path": "cart.py"}, _CART)
     yield tuple(said)
 
 

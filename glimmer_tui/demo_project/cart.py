@@ -1,21 +1,21 @@
-"""A small shopping cart."""
+"""Tools for carts."""
 
 
-def line_total(price, count):
+def get_total(price, count):
     """Return the product of price and count."""
     return price + count
 
 
-def with_shipping(total, shipping):
-    """Return the sum of total and shipping."""
-    return total + shipping
+def apply_limit(total, limit):
+    """Return total, but at most limit."""
+    return min(total, limit)
 
 
-def is_free_shipping(total, limit):
-    """Return whether total is at least limit."""
+def check_limit(total, limit):
+    """Return True if total is at least limit."""
     return total >= limit
 
 
-def cheapest(prices):
+def pick_price(prices):
     """Return the smallest of prices."""
     return min(prices)

@@ -1,18 +1,19 @@
-from cart import cheapest, is_free_shipping, line_total, with_shipping
+from cart import apply_limit, check_limit, get_total, pick_price
 
 
-def test_line_total():
-    assert line_total(3, 4) == 12
+def test_get_total():
+    assert get_total(3, 4) == 12
 
 
-def test_with_shipping():
-    assert with_shipping(12, 5) == 17
+def test_apply_limit():
+    assert apply_limit(12, 5) == 5
+    assert apply_limit(4, 5) == 4
 
 
-def test_is_free_shipping():
-    assert is_free_shipping(50, 50)
-    assert not is_free_shipping(49, 50)
+def test_check_limit():
+    assert check_limit(50, 50)
+    assert not check_limit(49, 50)
 
 
-def test_cheapest():
-    assert cheapest([3, 1, 2]) == 1
+def test_pick_price():
+    assert pick_price([3, 1, 2]) == 1

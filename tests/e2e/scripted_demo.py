@@ -14,7 +14,7 @@ from glimmer_tui.wiring import build_session
 
 EDIT = {"path": "cart.py", "old": "return price + count", "new": "return price * count"}
 ANSWER = (
-    "Fixed `line_total` in cart.py: `return price + count` is now `return price * count`. All 4 tests pass."
+    "Fixed `get_total` in cart.py: `return price + count` is now `return price * count`. All 4 tests pass."
 )
 
 
@@ -22,10 +22,10 @@ def main() -> None:
     folder = write_demo(Path(sys.argv[1]), Path.cwd())
     replies = [
         call_reply("test", {}, "First I run the tests."),
-        call_reply("search", {"pattern": "def line_total"}, "line_total fails. I search for it."),
-        call_reply("read", {"path": "cart.py"}, "line_total is in cart.py. I read it."),
+        call_reply("search", {"pattern": "def get_total"}, "get_total fails. I search for it."),
+        call_reply("read", {"path": "cart.py"}, "get_total is in cart.py. I read it."),
         call_reply("edit", EDIT, "The line `return price + count` is wrong."),
-        call_reply("test", {}, "I changed line_total. I run the tests again."),
+        call_reply("test", {}, "I changed get_total. I run the tests again."),
         text_reply(ANSWER),
     ]
     options = resolve(folder, Flags())

@@ -18,7 +18,7 @@ QUICK_TOKENS, TOKENS = 48, 128
 RESTORED = 32768
 
 _FAILED = """\
-Tests failed: 1 failed, 3 passed (pytest).
+Tests failed: 1 failed, 2 passed (pytest).
 
 === FAILURES ===
 ___ test_get_total ___

@@ -6,11 +6,6 @@ def get_total(price, count):
     return price + count
 
 
-def apply_limit(total, limit):
-    """Return total, but at most limit."""
-    return min(total, limit)
-
-
 def check_limit(total, limit):
     """Return True if total is at least limit."""
     return total >= limit

@@ -1,13 +1,8 @@
-from cart import apply_limit, check_limit, get_total, pick_price
+from cart import check_limit, get_total, pick_price
 
 
 def test_get_total():
     assert get_total(3, 4) == 12
-
-
-def test_apply_limit():
-    assert apply_limit(12, 5) == 5
-    assert apply_limit(4, 5) == 4
 
 
 def test_check_limit():

@@ -14,7 +14,7 @@ from glimmer_tui.wiring import build_session
 
 EDIT = {"path": "cart.py", "old": "return price + count", "new": "return price * count"}
 ANSWER = (
-    "Fixed `get_total` in cart.py: `return price + count` is now `return price * count`. All 4 tests pass."
+    "Fixed `get_total` in cart.py: `return price + count` is now `return price * count`. All 3 tests pass."
 )
 
 

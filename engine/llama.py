@@ -33,7 +33,11 @@ class Weights:
         Library.prepare(log_file)
         params = native.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
-        asked = native.llama_progress_callback(lambda _share, _data: goes_on())
+
+        def ask(_share: float, _data: object) -> bool:
+            return goes_on()
+
+        asked = native.llama_progress_callback(ask)
         params.progress_callback = asked
         handle = native.llama_model_load_from_file(os.fsencode(path), params)
         if not handle:

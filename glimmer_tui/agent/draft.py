@@ -4,8 +4,10 @@ from engine.messages import Message, Part, Reasoning, Text, ToolCall, new_id, te
 from engine.protocol import (
     Delta,
     Done,
+    EngineNotice,
     PrefillProgress,
     ReasoningDelta,
+    SpanEvicted,
     TextDelta,
     ToolCallFailed,
     ToolCallReady,
@@ -36,7 +38,7 @@ class Draft:
                 self._call(delta, call if problem != "no_recipient" else None)
             case Done():
                 self.done = delta
-            case PrefillProgress() | ToolCallStarted():
+            case PrefillProgress() | EngineNotice() | SpanEvicted() | ToolCallStarted():
                 pass
 
     def message(self) -> Message | None:

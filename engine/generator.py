@@ -240,8 +240,8 @@ class Generator:
         plan = self._log.plan(matched, blocks, self._eot)
         needed = len(plan.ids) - self._memory.holes.within(plan.common)
         if self._evicts:
-            open_spans = removable(plan.spans, self._memory.holes)
-            needed -= sum(span.end - span.start for span in open_spans)
+            before = removable(plan.spans[:-1], self._memory.holes)
+            needed -= sum(removal.end - removal.start for removal in before)
         if needed >= self._cache.size:
             raise _context_full(needed, self._cache.size)
         return plan

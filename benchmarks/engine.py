@@ -78,7 +78,7 @@ def written(loaded: Loaded, requests: Sequence[Request], drafts: int | None) -> 
     _one(generator, requests[0])
     for request in requests:
         done = _one(generator, request)
-        ids = generator.log.ids
+        ids = generator.conversation.log.ids
         result.prompts.append(ids[: done.usage.prompt])
         result.replies.append(ids[done.usage.prompt :])
         writing += done.timings.decode_s
@@ -88,7 +88,7 @@ def written(loaded: Loaded, requests: Sequence[Request], drafts: int | None) -> 
 
 
 def _one(generator: Generator, request: Request) -> Done:
-    generator.clear()
+    generator.conversation.clear()
     *_, done = generator.generate(request, threading.Event())
     assert isinstance(done, Done)
     return done

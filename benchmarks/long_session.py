@@ -48,7 +48,7 @@ def main() -> None:
         said.append(Message("assistant", (Text("Done."),), request.reply_id))
         if turn % (options.turns // 10) == 0:
             memory = process.memory_info().rss / 2**20
-            length = len(loaded.generator.log.ids)
+            length = len(loaded.generator.conversation.log.ids)
             print(
                 f"turn {turn}: {memory:,.1f} MiB resident, {length:,} tokens long, {used:,} in the cache, "
                 f"{removed:,} removed, {reread} read again",

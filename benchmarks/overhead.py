@@ -73,7 +73,7 @@ def main() -> None:
                 (Message("user", (Text("go"),)),), tools, sampling=sampling, max_tokens=options.tokens
             )
             for _ in range(2):
-                loaded.generator.clear()
+                loaded.generator.conversation.clear()
                 clock.seconds, clock.count = 0.0, 0
                 stream = loaded.generator.generate(asked, threading.Event())
                 *_, done = stream

@@ -63,13 +63,13 @@ class EmbeddedEngine:
 
     def _reset(self) -> None:
         if self._loaded is not None:
-            self._loaded.generator.reset()
+            self._loaded.generator.conversation.reset()
 
     def _save(self, name: str) -> None:
         if self._loaded is None or self._loaded.keeper is None:
             return
         try:
-            self._loaded.keeper.save(name, self._loaded.generator.store())
+            self._loaded.keeper.save(name, self._loaded.generator.conversation.store())
         except OSError as error:
             why = error.strerror or str(error)
             todo = "The conversation itself is saved; it will be read again when it is resumed."
@@ -80,7 +80,7 @@ class EmbeddedEngine:
         state = loaded.keeper.load(name) if loaded.keeper is not None else None
         if state is None:
             return False
-        loaded.generator.restore(state)
+        loaded.generator.conversation.restore(state)
         return True
 
     def _release(self) -> None:

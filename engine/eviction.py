@@ -48,8 +48,3 @@ def removable(spans: Sequence[Span], holes: Holes) -> list[Removal]:
             if first < last and not holes.covers(first, last):
                 found.append((_REST, Removal(span.message_id, first, last)))
     return [removal for _, removal in sorted(found, key=lambda item: (item[0], item[1].start))]
-
-
-def next_removal(spans: Sequence[Span], holes: Holes, passed: int) -> Removal | None:
-    """The first that lies before `passed`, the oldest position that the window still sees."""
-    return next((removal for removal in removable(spans, holes) if removal.end <= passed), None)

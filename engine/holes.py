@@ -5,6 +5,7 @@ open once its cells are free. After a rewind, or when the cache was lost, the sp
 is to be opened anew as soon as the window has passed it.
 """
 
+from bisect import bisect_left, insort
 from dataclasses import dataclass, replace
 
 
@@ -26,6 +27,7 @@ class Holes:
 
     def __init__(self, holes: tuple[Hole, ...] = ()) -> None:
         self._holes = list(holes)
+        self._freed = _open_length(self._holes)
 
     @property
     def all(self) -> tuple[Hole, ...]:
@@ -34,18 +36,19 @@ class Holes:
     @property
     def freed(self) -> int:
         """Cells that open holes leave free."""
-        return sum(hole.length for hole in self._holes if hole.is_open)
+        return self._freed
 
     def add(self, start: int, end: int) -> None:
         """The cells of `start` to `end` - 1 were just freed. Raises ValueError where a hole is already."""
-        if start >= end or any(hole.start < end and start < hole.end for hole in self._holes):
+        if start >= end or self.covers(start, end):
             raise ValueError(f"no hole can be made from {start} to {end}")
-        self._holes.append(Hole(start, end, is_open=True))
-        self._holes.sort(key=lambda hole: hole.start)
+        insort(self._holes, Hole(start, end, is_open=True), key=_start)
+        self._freed += end - start
 
     def covers(self, start: int, end: int) -> bool:
         """Whether any of the positions `start` to `end` - 1 is in a hole."""
-        return any(hole.start < end and start < hole.end for hole in self._holes)
+        before = bisect_left(self._holes, end, key=_start) - 1
+        return before >= 0 and start < self._holes[before].end
 
     def within(self, position: int) -> int:
         """Tokens before `position` that are in holes."""
@@ -61,6 +64,7 @@ class Holes:
     def close_after(self, position: int) -> None:
         """All from `position` on left the cache: the holes there are to be opened anew."""
         self._holes = [replace(hole, is_open=hole.is_open and hole.end <= position) for hole in self._holes]
+        self._freed = _open_length(self._holes)
 
     def forget_after(self, position: int) -> None:
         """The conversation is another one from `position` on."""
@@ -69,6 +73,7 @@ class Holes:
             for hole in self._holes
             if hole.start < position
         ]
+        self._freed = _open_length(self._holes)
 
     def due(self, position: int) -> tuple[Hole, ...]:
         """Holes that are to be opened, and lie before `position`."""
@@ -77,6 +82,16 @@ class Holes:
     def open(self, hole: Hole) -> None:
         """The cells of `hole` were freed."""
         self._holes[self._holes.index(hole)] = replace(hole, is_open=True)
+        self._freed += hole.length
 
     def clear(self) -> None:
         self._holes.clear()
+        self._freed = 0
+
+
+def _start(hole: Hole) -> int:
+    return hole.start
+
+
+def _open_length(holes: list[Hole]) -> int:
+    return sum(hole.length for hole in holes if hole.is_open)

@@ -152,11 +152,11 @@ def _generator(loaded: Loaded, drafts: int | None) -> Generator:
 
 def _written(loaded: Loaded, generator: Generator, request: Request) -> tuple[tuple[int, ...], Done]:
     """A reply from an empty cache: its ids and what it took."""
-    generator.clear()
+    generator.conversation.clear()
     *_, done = generator.generate(request, threading.Event())
     if not isinstance(done, Done):
         raise TypeError("a reply ends with Done")
-    return generator.log.ids[done.usage.prompt :], done
+    return generator.conversation.log.ids[done.usage.prompt :], done
 
 
 def _median(work: Callable[[], None], times: int = 5) -> float:

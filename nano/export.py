@@ -58,10 +58,38 @@ def export(model: Glimmer, tokenizer: Path, target: Path, quantized: bool = True
         "output_norm.weight": own["norm"],
         "output.weight": own["head.weight"],
     }
-    for index in range(model.shape.layers):
-        for name, attribute in LAYER_TENSORS.items():
-            tensors[f"blk.{index}.{name}.weight"] = own[f"layers.{index}.{attribute}"]
-    for name, tensor in tensors.items():
+    store(writer, tensors, own, LAYER_TENSORS, quantized)
+
+
+def add_sizes(writer: gguf.GGUFWriter, shape: Shape) -> None:
+    """Store the sizes of a network."""
+    writer.add_context_length(shape.context)
+    writer.add_embedding_length(shape.width)
+    writer.add_block_count(shape.layers)
+    writer.add_feed_forward_length(shape.ffn)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.kv_heads)
+    writer.add_key_length(shape.head_width)
+    writer.add_value_length(shape.head_width)
+    writer.add_rope_dimension_count(shape.head_width)
+    writer.add_rope_freq_base(shape.rope_base)
+    writer.add_layer_norm_rms_eps(shape.eps)
+    writer.add_vocab_size(shape.vocab)
+
+
+def store(
+    writer: gguf.GGUFWriter,
+    named: dict[str, Tensor],
+    own: dict[str, Tensor],
+    layer_tensors: dict[str, str],
+    quantized: bool,
+) -> None:
+    """Write the `named` tensors and those of every layer, found in `own` by attribute, and end the file."""
+    layers = len({name.split(".")[1] for name in own if name.startswith("layers.")})
+    for index in range(layers):
+        for name, attribute in layer_tensors.items():
+            named[f"blk.{index}.{name}.weight"] = own[f"layers.{index}.{attribute}"]
+    for name, tensor in named.items():
         add_tensor(writer, name, tensor, quantized)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -75,18 +103,7 @@ def _add_settings(writer: gguf.GGUFWriter, shape: Shape) -> None:
     writer.add_license("apache-2.0")
     writer.add_bool("glimmer.demo", True)
     writer.add_float32("general.sampling.temp", 0.0)
-    writer.add_context_length(shape.context)
-    writer.add_embedding_length(shape.width)
-    writer.add_block_count(shape.layers)
-    writer.add_feed_forward_length(shape.ffn)
-    writer.add_head_count(shape.heads)
-    writer.add_head_count_kv(shape.kv_heads)
-    writer.add_key_length(shape.head_width)
-    writer.add_value_length(shape.head_width)
-    writer.add_rope_dimension_count(shape.head_width)
-    writer.add_rope_freq_base(shape.rope_base)
-    writer.add_layer_norm_rms_eps(shape.eps)
-    writer.add_vocab_size(shape.vocab)
+    add_sizes(writer, shape)
     writer.add_sliding_window(shape.window)
     writer.add_sliding_window_pattern([shape.is_local(i) for i in range(shape.layers)])
     writer.add_final_logit_softcapping(shape.softcap)

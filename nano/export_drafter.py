@@ -4,13 +4,14 @@ Embedding and head are not in the file: the drafter borrows the target's.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import gguf
 import torch
 
 from nano.drafter import Drafter, DraftShape
-from nano.export import add_tensor, add_vocabulary
+from nano.export import add_sizes, add_vocabulary, store
 from nano.restore import restore_model
 
 ARCHITECTURE = "dflash"
@@ -35,18 +36,7 @@ def export(drafter: Drafter, tokenizer: Path, target: Path, quantized: bool = Tr
     writer = gguf.GGUFWriter(target, ARCHITECTURE)
     writer.add_name("Glimmer Nano drafter")
     writer.add_license("apache-2.0")
-    writer.add_context_length(model.context)
-    writer.add_embedding_length(model.width)
-    writer.add_block_count(shape.layers)
-    writer.add_feed_forward_length(model.ffn)
-    writer.add_head_count(model.heads)
-    writer.add_head_count_kv(model.kv_heads)
-    writer.add_key_length(model.head_width)
-    writer.add_value_length(model.head_width)
-    writer.add_rope_dimension_count(model.head_width)
-    writer.add_rope_freq_base(model.rope_base)
-    writer.add_layer_norm_rms_eps(model.eps)
-    writer.add_vocab_size(model.vocab)
+    add_sizes(writer, replace(model, layers=shape.layers))
     writer.add_sliding_window(shape.window)
     writer.add_sliding_window_pattern([True] * shape.layers)
     writer.add_uint32(f"{ARCHITECTURE}.block_size", shape.block)
@@ -58,15 +48,7 @@ def export(drafter: Drafter, tokenizer: Path, target: Path, quantized: bool = Tr
         "enc.output_norm.weight": own["fuse_norm"],
         "output_norm.weight": own["norm"],
     }
-    for index in range(shape.layers):
-        for name, attribute in LAYER_TENSORS.items():
-            tensors[f"blk.{index}.{name}.weight"] = own[f"layers.{index}.{attribute}"]
-    for name, tensor in tensors.items():
-        add_tensor(writer, name, tensor, quantized)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    store(writer, tensors, own, LAYER_TENSORS, quantized)
 
 
 def main() -> None:

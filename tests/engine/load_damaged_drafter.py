@@ -28,6 +28,7 @@ from engine.drafter_file import read_drafter_file
 from engine.errors import EngineError
 from engine.model_file import ModelMetadata, read_model_file
 from tests.engine.load_damaged import EXTREMES, HEADER, READ_BY_THE_LIBRARY
+from tests.engine.tiny_gguf import add_key
 
 TARGET = ModelShape(layers=4, width=64, ffn=64, heads=2, kv_heads=1, head=32, window=64, context=4096)
 SHAPE = DrafterShape(layers=2, ffn=64, heads=2, kv_heads=1, head=32, window=64, target_layers=(1, 2, 3))
@@ -110,17 +111,7 @@ def damage_keys(seed: int, path: Path) -> None:
 
 def add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
     writer.kv_data[0].pop(key, None)
-    match value:
-        case bool():
-            writer.add_bool(key, value)
-        case str():
-            writer.add_string(key, value)
-        case float():
-            writer.add_float32(key, value)
-        case list():
-            writer.add_array(key, value)
-        case _:
-            writer.add_uint32(key, int(value))
+    add_key(writer, key, value)
 
 
 def use(path: Path, target: ModelMetadata, context: native.llama_context_p) -> str:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.cache import Snapshot
 from engine.checkpoints import Checkpoint, Checkpoints
-from engine.eviction import HEAD, TAIL, next_removal, removable
+from engine.eviction import HEAD, TAIL, removable
 from engine.holes import Holes
 from engine.token_log import Span
 
@@ -101,14 +101,32 @@ def test_old_tool_results_go_first_and_the_wish_and_the_system_block_never() -> 
     ]
 
 
-def test_only_what_the_window_has_passed_goes() -> None:
+def test_what_is_removed_already_is_not_offered_again() -> None:
     said = spans("system", "user", "tool", "reply", "user")
-    assert next_removal(said, Holes(), 150) is None
-    removal = next_removal(said, Holes(), 300)
-    assert removal is not None
-    assert (removal.message_id, removal.start, removal.end) == ("m2", 200 + HEAD, 300 - TAIL)
+    first = removable(said, Holes())[0]
+    assert (first.message_id, first.start, first.end) == ("m2", 200 + HEAD, 300 - TAIL)
     holes = Holes()
-    holes.add(removal.start, removal.end)
-    rest = next_removal(said, holes, 300)
-    assert rest is not None
-    assert rest.message_id == "m1"
+    holes.add(first.start, first.end)
+    assert first not in removable(said, holes)
+    assert removable(said, holes)[0].message_id == "m3"
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 20)), max_size=15), st.integers(0, 100))
+def test_the_books_of_holes_agree_with_a_plain_list(wanted: list[tuple[int, int]], cut: int) -> None:
+    """Whether a place is in a hole, and how much is free, as counting positions one by one says."""
+    holes, taken = Holes(), set[int]()
+    for start, length in wanted:
+        positions = set(range(start, start + length))
+        assert holes.covers(start, start + length) == bool(taken & positions)
+        if not taken & positions:
+            holes.add(start, start + length)
+            taken |= positions
+    assert holes.freed == len(taken)
+    assert holes.within(cut) == len({position for position in taken if position < cut})
+    holes.forget_after(cut)
+    assert holes.freed == len({position for position in taken if position < cut})
+    holes.close_after(0)
+    assert holes.freed == 0
+    for hole in holes.due(1000):
+        holes.open(hole)
+    assert holes.freed == len({position for position in taken if position < cut})

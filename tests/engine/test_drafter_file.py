@@ -25,6 +25,7 @@ from benchmarks.shape_gguf import (
 from engine.drafter_file import DrafterMetadata, read_drafter_file
 from engine.errors import ModelError
 from engine.model_file import ModelMetadata, read_model_file
+from tests.engine.tiny_gguf import add_key
 
 TARGET = ModelShape(layers=8, width=64, ffn=64, heads=2, kv_heads=1, head=32, window=64, context=4096)
 SHAPE = DrafterShape(layers=2, ffn=64, heads=2, kv_heads=1, head=32, window=64, target_layers=(1, 4, 7))
@@ -48,19 +49,8 @@ def write(path: Path, keys: dict[str, Any], tensors: dict[str, Any] | None = Non
     for name, value in keys.items():
         key = name if "." in name and name.split(".")[0] in ("general", "tokenizer") else f"dflash.{name}"
         stored.pop(key, None)
-        match value:
-            case None:
-                pass
-            case bool():
-                writer.add_bool(key, value)
-            case str():
-                writer.add_string(key, value)
-            case float():
-                writer.add_float32(key, value)
-            case list():
-                writer.add_array(key, value)
-            case _:
-                writer.add_uint32(key, int(value))
+        if value is not None:
+            add_key(writer, key, value)
     matrices = {name: np.ones(size, np.float32) for name, size in drafter_tensors(TARGET, SHAPE)}
     for name, value in (matrices | (tensors or {})).items():
         if value is not None:

@@ -37,11 +37,11 @@ def opened(path: Path, **more: object) -> Loaded:
 
 
 def reply(loaded: Loaded, text: str, sampling: Sampling, limit: int = 60) -> tuple[tuple[int, ...], Done]:
-    loaded.generator.reset()
+    loaded.generator.conversation.reset()
     asked = Request((Message("user", (Text(text),)),), sampling=sampling, max_tokens=limit)
     *_, done = loaded.generator.generate(asked, threading.Event())
     assert isinstance(done, Done)
-    return loaded.generator.log.ids[done.usage.prompt :], done
+    return loaded.generator.conversation.log.ids[done.usage.prompt :], done
 
 
 @given(

@@ -301,11 +301,11 @@ def test_a_rewound_conversation_answers_as_a_new_one_would(generator: Generator,
 def test_reset_forgets(generator: Generator) -> None:
     asked = request(user("hi"))
     run(generator, asked)
-    generator.reset()
+    generator.conversation.reset()
     _, done = run(generator, asked)
     assert done.usage.reread == 1
     other = request(user("something else"))
-    generator.reset()
+    generator.conversation.reset()
     _, done = run(generator, other)
     assert done.usage.prompt > done.usage.reused > 0
 

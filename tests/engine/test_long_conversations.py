@@ -97,9 +97,9 @@ def test_one_message_can_be_removed_by_hand(loaded: Loaded) -> None:
     shot = Message("tool", (ToolResult("c", "read", "x" * 200),))
     messages += [shot, user("and now " + "y" * 200)]
     before = written(loaded, messages)
-    freed = loaded.generator.evict(shot.id)
+    freed = loaded.generator.conversation.evict(shot.id)
     assert freed > 150
-    assert loaded.generator.evict(shot.id) == 0
+    assert loaded.generator.conversation.evict(shot.id) == 0
     messages.append(user("more"))
     after = written(loaded, messages)
     assert after.usage.reread == 0
@@ -130,10 +130,10 @@ def test_a_resumed_conversation_goes_on_as_if_nothing_had_been(pair: Path, optio
     first = load(pair, options)
     messages = [user("x" * 700), user("y" * 200)]
     written(first, messages)
-    first.generator.evict(messages[0].id)
+    first.generator.conversation.evict(messages[0].id)
     messages.append(user("next"))
     assert first.keeper is not None
-    first.keeper.save("one", first.generator.store())
+    first.keeper.save("one", first.generator.conversation.store())
     asked = request(messages, 40)
     deltas, done = run(first, asked)
     first.close()
@@ -142,7 +142,7 @@ def test_a_resumed_conversation_goes_on_as_if_nothing_had_been(pair: Path, optio
     assert second.keeper is not None
     state = second.keeper.load("one")
     assert state is not None
-    second.generator.restore(state)
+    second.generator.conversation.restore(state)
     again, resumed = run(second, asked)
     assert [d for d in again if isinstance(d, TextDelta | ReasoningDelta)] == [
         d for d in deltas if isinstance(d, TextDelta | ReasoningDelta)
@@ -163,7 +163,7 @@ def test_the_system_block_is_read_once_for_all_runs(pair: Path, options: EngineO
     messages = [user("something else")]
     warm = written(second, messages)
     assert warm.usage.reused > 256
-    second.generator.reset()
+    second.generator.conversation.reset()
     again = written(second, [user("a new conversation")])
     assert again.usage.reused >= warm.usage.reused
     second.close()
@@ -207,7 +207,7 @@ def test_changing_the_strength_reads_a_line_not_the_conversation(loaded: Loaded)
     _, done = run(loaded, asked)
     assert done.usage.reread == 0
     assert done.usage.prefilled < 120
-    ids = loaded.generator.log.ids
+    ids = loaded.generator.conversation.log.ids
     text = b"".join(map(loaded.model.vocabulary.piece, ids)).decode("utf-8", "replace")
     assert text.count("Reasoning strength:") == 2
     assert text.index("Reasoning strength: low.") > text.index("x" * 300)

@@ -104,6 +104,8 @@ class Walk:
         again = Walk(Memory(fresh))
         again.memory.clear()
         for when, start, end in sorted(self.removals):
+            if when > self.position:
+                continue  # opened again only after the probe was read
             again.read(self.ids[again.position : when])
             again.memory.remove(start, end)
         again.read([*self.ids[again.position :], probe])

@@ -127,6 +127,21 @@ def metadata(shape: Shape, tokens: list[str]) -> dict[str, Any]:
     }
 
 
+def add_key(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
+    """Store a key. Floats are float32, integers uint32, lists arrays."""
+    match value:
+        case bool():
+            writer.add_bool(key, value)
+        case str():
+            writer.add_string(key, value)
+        case float():
+            writer.add_float32(key, value)
+        case list():
+            writer.add_array(key, value)
+        case _:
+            writer.add_uint32(key, int(value))
+
+
 def write(
     path: Path, keys: dict[str, Any], weights: dict[str, np.ndarray[Any, Any]], alignment: int = 32
 ) -> Path:
@@ -137,17 +152,7 @@ def write(
     for key, value in keys.items():
         if key == "general.architecture":
             continue
-        match value:
-            case bool():
-                writer.add_bool(key, value)
-            case str():
-                writer.add_string(key, value)
-            case float():
-                writer.add_float32(key, value)
-            case list():
-                writer.add_array(key, value)
-            case _:
-                writer.add_uint32(key, int(value))
+        add_key(writer, key, value)
     for name, value in weights.items():
         writer.add_tensor(name, value)
     writer.write_header_to_file()

@@ -67,7 +67,7 @@ def main() -> None:
             ("plain, constrained", 0, GREEDY, True),
             ("15 drafts, greedy", 15, GREEDY, False),
         ):
-            engine = EngineOptions(4096, options.threads, drafts=drafts, constrains=constrains)
+            engine = EngineOptions(16384, options.threads, drafts=drafts, constrains=constrains)
             loaded = load(model, engine)
             asked = Request(
                 (Message("user", (Text("go"),)),), tools, sampling=sampling, max_tokens=options.tokens

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.drafter_file import DrafterMetadata
-from engine.model_file import ModelMetadata, Shape, WeightSizes
+from engine.gguf.drafter import DrafterMetadata
+from engine.gguf.model import ModelMetadata, Shape, WeightSizes
 from engine.placement import Device, Machine
 
 KvType = Literal["f16", "q8_0"]

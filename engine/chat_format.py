@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.atem import call_block, to_json
+from engine.calls.atem import call_block, to_json
 from engine.messages import Image, Message, Reasoning, Strength, Text, ToolCall, ToolResult, ToolSchema
 
 

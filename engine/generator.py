@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from engine.cache import Cache
+from engine.calls.constraint import CallConstraint
 from engine.chat_format import GENERATION_PROMPT, Marker, Piece
-from engine.constraint import CallConstraint
 from engine.conversation import Conversation
 from engine.errors import ContextFull
 from engine.keeper import Keeper

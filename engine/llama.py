@@ -7,7 +7,7 @@ from pathlib import Path
 import llama_cpp.llama_cpp as native
 
 from engine.errors import EngineError, ModelError
-from engine.model_file import ModelMetadata
+from engine.gguf.model import ModelMetadata
 from engine.native_log import Library, see_log
 from engine.vocabulary import Vocabulary
 
@@ -79,7 +79,7 @@ class Model(Weights):
         log_file: Path | None,
         goes_on: Callable[[], bool] = _always,
     ) -> None:
-        """Load a file that `engine.model_file` has checked. Raises ModelError."""
+        """Load a file that `engine.gguf.model` has checked. Raises ModelError."""
         super().__init__(metadata.path, metadata.shape.window, gpu_layers, log_file, goes_on)
         self.metadata = metadata
         vocabulary = native.llama_model_get_vocab(self.handle)

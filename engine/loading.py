@@ -11,15 +11,15 @@ from engine.chat_format import Marker
 from engine.context import Context, ContextOptions
 from engine.devices import devices
 from engine.dflash import Dflash, DflashShape
-from engine.drafter_file import DrafterMetadata, read_drafter_file
 from engine.errors import EngineError, ModelError
 from engine.features import missing_symbols
 from engine.generator import Generator, GeneratorOptions
+from engine.gguf.drafter import DrafterMetadata, read_drafter_file
+from engine.gguf.model import ModelMetadata, read_model_file
 from engine.identity import cache_key
 from engine.keeper import Keeper
 from engine.kv_planner import Plan, Wishes, plan
 from engine.llama import Model, Weights
-from engine.model_file import ModelMetadata, read_model_file
 from engine.protocol import Capabilities
 from engine.state_folder import StateFolder
 from engine.template_check import template_mismatch

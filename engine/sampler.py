@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.cache import Cache
-from engine.constraint import CallConstraint
+from engine.calls.constraint import CallConstraint
 from engine.errors import EngineError
 from engine.protocol import Sampling
 

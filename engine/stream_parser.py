@@ -13,8 +13,8 @@ import re
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from engine.atem import BLOCK_CLOSE, CLOSING_TAGS, INVOKE_START, ends_on_block, parse_block
-from engine.call_check import CallCheck
+from engine.calls.atem import BLOCK_CLOSE, CLOSING_TAGS, INVOKE_START, ends_on_block, parse_block
+from engine.calls.check import CallCheck
 from engine.chat_format import Marker
 from engine.messages import ToolSchema
 from engine.protocol import Delta, ReasoningDelta, StopReason, TextDelta, ToolCallStarted

@@ -77,7 +77,7 @@ def _model(model: Path, options: EngineOptions) -> Iterator[Finding]:
     else:
         yield Finding("ok", "Model", name)
     if files.drafter is None:
-        todo = "Put the model's dflash-*.gguf beside it: drafting makes replies faster, and changes nothing else."
+        todo = "Put the model's dflash-*.gguf beside it: replies come faster, and nothing else changes."
         yield Finding("note", "Drafter", "none beside the model", todo)
     else:
         path = files.drafter.path

@@ -21,7 +21,7 @@ class DraftShape:
     """Sizes of a drafter. `taps` are the target layers whose inputs it sees; `window` counts positions."""
 
     target: Shape
-    taps: tuple[int, ...] = (2, 4, 6)
+    taps: tuple[int, ...] = (1, 2, 4, 6, 7)
     layers: int = 2
     block: int = 16
     window: int = 1024

@@ -9,9 +9,9 @@ from engine.cache import Cache
 from engine.context import Context, ContextOptions
 from engine.embedded import EmbeddedEngine
 from engine.generator import Generator
+from engine.gguf.model import read_model_file
 from engine.llama import Model
 from engine.loading import EngineOptions
-from engine.model_file import read_model_file
 from tests.engine.tiny_gguf import write_tiny
 
 CONTEXT = 1024

@@ -16,8 +16,8 @@ import numpy as np
 from engine.cache import Cache
 from engine.context import Context, ContextOptions
 from engine.errors import EngineError
+from engine.gguf.model import read_model_file
 from engine.llama import Model
-from engine.model_file import read_model_file
 from engine.protocol import Sampling
 from engine.sampler import Sampler
 from tests.engine.tiny_gguf import ARCHITECTURE, Shape, default_tokens, metadata, tensors, write, write_tiny

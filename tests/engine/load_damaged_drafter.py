@@ -24,9 +24,9 @@ from benchmarks.shape_gguf import (
     write_drafter,
     write_model,
 )
-from engine.drafter_file import read_drafter_file
 from engine.errors import EngineError
-from engine.model_file import ModelMetadata, read_model_file
+from engine.gguf.drafter import read_drafter_file
+from engine.gguf.model import ModelMetadata, read_model_file
 from tests.engine.load_damaged import EXTREMES, HEADER, READ_BY_THE_LIBRARY
 from tests.engine.tiny_gguf import add_key
 

@@ -24,8 +24,8 @@ from engine.buffer_sizes import (
     local_cells,
     predict,
 )
-from engine.drafter_file import read_drafter_file
-from engine.model_file import read_model_file
+from engine.gguf.drafter import read_drafter_file
+from engine.gguf.model import read_model_file
 from engine.placement import Device
 
 MIB = 1024**2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.atem import call_block
+from engine.calls.atem import call_block
 from engine.chat_format import (
     GENERATION_PROMPT,
     ImagePiece,

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.buffer_sizes import KvType, ModelFiles, Projector, Settings
-from engine.drafter_file import DrafterMetadata
 from engine.errors import ModelError
+from engine.gguf.drafter import DrafterMetadata
+from engine.gguf.model import ModelMetadata, Shape, WeightSizes
 from engine.kv_planner import CPU_MARGIN, GPU_MARGIN, Plan, Wishes, plan
-from engine.model_file import ModelMetadata, Shape, WeightSizes
 from engine.placement import Device
 from engine.protocol import Sampling
 

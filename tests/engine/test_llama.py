@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from engine.context import Context, ContextOptions
 from engine.errors import EngineError, ModelError
+from engine.gguf.model import read_model_file
 from engine.llama import Model
-from engine.model_file import read_model_file
 from tests.engine.tiny_gguf import SPECIALS, Shape, default_tokens, metadata, tensors, write, write_tiny
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -178,7 +178,7 @@ from pathlib import Path
 from engine.errors import ModelError
 from engine.context import Context, ContextOptions
 from engine.llama import Model
-from engine.model_file import read_model_file
+from engine.gguf.model import read_model_file
 log = Path(sys.argv[3]) if len(sys.argv) > 3 else None
 model = Model(read_model_file(Path(sys.argv[1])), -1, log)
 context = Context(model, ContextOptions(256, 32, 1), log)

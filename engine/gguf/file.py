@@ -2,7 +2,7 @@
 
 llama.cpp asserts on much of what it reads, and a failed assertion ends the process. So the whole header
 is walked here first: every count, string, array and tensor extent is checked against the file itself,
-and nothing is allocated on a count's word alone. `engine.model_file` checks what the model needs.
+and nothing is allocated on a count's word alone. `engine.gguf.model` checks what the model needs.
 """
 
 import struct

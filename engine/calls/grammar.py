@@ -1,17 +1,17 @@
 """The grammar of a tool call's body, in llama.cpp's notation (GBNF).
 
 Names, required parameters and the types of values cannot be wrong in what it lets through, while a text
-stays free. What it lets through is read back by `engine.atem` and `engine.call_check` as one fitting call.
+stays free. What it lets through is read back by `engine.calls` as one fitting call.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from engine.atem import BLOCK_CLOSE, BLOCK_OPEN, INVOKE_CLOSE, PARAMETER_CLOSE
+from engine.calls.atem import BLOCK_CLOSE, BLOCK_OPEN, INVOKE_CLOSE, PARAMETER_CLOSE
+from engine.calls.text_grammar import Rules, literal
+from engine.calls.value_grammar import ValueGrammar
 from engine.messages import ToolSchema
-from engine.text_grammar import Rules, literal
-from engine.value_grammar import ValueGrammar
 
 _MOST_IN_ANY_ORDER = 6
 _TOOL_NAME = re.compile(r'[^\s<>"\0\ud800-\udfff]{1,128}')

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from engine.arguments import describe_parameters, read_arguments
-from engine.atem import Invoke, parse_block
-from engine.json_schema import clip
+from engine.calls.arguments import describe_parameters, read_arguments
+from engine.calls.atem import Invoke, parse_block
+from engine.calls.schema import clip
 from engine.messages import ToolCall, ToolSchema, new_id
 from engine.protocol import CallProblem, ToolCallFailed, ToolCallReady
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.gguf_file import GgufFile, TensorType, ValueType, read_gguf
-from engine.gguf_keys import Keys, printable
-from engine.gguf_network import check_network
-from engine.gguf_vocabulary import read_vocabulary
-from engine.model_file import ModelMetadata, Shape, WeightSizes, weight_sizes
+from engine.gguf.file import GgufFile, TensorType, ValueType, read_gguf
+from engine.gguf.keys import Keys, printable
+from engine.gguf.model import ModelMetadata, Shape, WeightSizes, weight_sizes
+from engine.gguf.network import check_network
+from engine.gguf.vocabulary import read_vocabulary
 
 ARCHITECTURE = "dflash"
 MAX_BLOCK = 256

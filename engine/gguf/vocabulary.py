@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from engine.gguf_file import ValueType
-from engine.gguf_keys import CHOOSE_GLIMMER, Keys
+from engine.gguf.file import ValueType
+from engine.gguf.keys import CHOOSE_GLIMMER, Keys
 
 MAX_VOCABULARY = 1 << 20
 

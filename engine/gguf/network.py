@@ -1,7 +1,7 @@
 """Keys that llama.cpp reads in every network and that Glimmer has no further use for."""
 
-from engine.gguf_file import ValueType
-from engine.gguf_keys import CHOOSE_GLIMMER, Keys, printable
+from engine.gguf.file import ValueType
+from engine.gguf.keys import CHOOSE_GLIMMER, Keys, printable
 
 _MUST_BE_ZERO = (
     "nextn_predict_layers",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.arguments import read_arguments, read_value
+from engine.calls.arguments import read_arguments, read_value
 
 ROOT: dict[str, Any] = {
     "$defs": {

@@ -3,7 +3,7 @@
 from typing import NoReturn, TypeVar
 
 from engine.errors import ModelError
-from engine.gguf_file import GgufFile, Scalar, Value, ValueType
+from engine.gguf.file import GgufFile, Scalar, Value, ValueType
 
 CHOOSE_GLIMMER = "Choose a .gguf file of Muse Glimmer."
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from engine.atem import to_json
-from engine.json_schema import Schema, clip, fault_of, is_number, types_of
+from engine.calls.atem import to_json
+from engine.calls.schema import Schema, clip, fault_of, is_number, types_of
 
 _CONSTANTS = {"null": None, "true": True, "false": False}
 

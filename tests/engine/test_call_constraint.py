@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.calls.constraint import CallConstraint
 from engine.chat_format import GENERATION_PROMPT, Marker, Piece, message_pieces
-from engine.constraint import CallConstraint
 from engine.errors import EngineError
+from engine.gguf.model import read_model_file
 from engine.llama import Model
 from engine.messages import Message, Reasoning, Text, ToolCall, ToolSchema
-from engine.model_file import read_model_file
 from engine.protocol import Delta, StopReason, ToolCallFailed, ToolCallReady
 from engine.stream_parser import StreamParser
 from engine.vocabulary import Vocabulary

@@ -1,7 +1,7 @@
 """Grammar rules for the values of a call's parameters, from their JSON schema.
 
-A rule lets through what `engine.arguments` reads as a fitting value. What GBNF cannot say (bounds of sizes
-and numbers, references, several demands at once) is left out: the rule is then wider, never narrower. The
+A rule lets through what `arguments` reads as a fitting value. What GBNF cannot say (bounds of sizes and
+numbers, references, several demands at once) is left out: the rule is then wider, never narrower. The
 limits there are keep a model that repeats itself from writing on for ever: numbers have at most 100
 digits, a list of anything is nested at most 32 deep, and blanks in JSON are a space or one line break.
 """
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, cast
 
-from engine.arguments import read_value
-from engine.atem import to_json
-from engine.json_schema import Schema, fault_of, types_of
-from engine.text_grammar import (
+from engine.calls.arguments import read_value
+from engine.calls.atem import to_json
+from engine.calls.schema import Schema, fault_of, types_of
+from engine.calls.text_grammar import (
     JSON_REST_AFTER_TAG,
     Rules,
     add_json_rest,

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from engine.buffer_sizes import Projector
-from engine.gguf_file import ValueType, read_gguf
-from engine.gguf_keys import Keys, printable
+from engine.gguf.file import ValueType, read_gguf
+from engine.gguf.keys import Keys, printable
 
 ARCHITECTURE = "clip"
 PROJECTOR = "muse-glimmer"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from engine.atem import BLOCK_CLOSE, INVOKE_CLOSE, PARAMETER_CLOSE
+from engine.calls.atem import BLOCK_CLOSE, INVOKE_CLOSE, PARAMETER_CLOSE
 
 Rules = dict[str, str]
 """The rules of a grammar: a name, and what it stands for in GBNF."""

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ModelError
-from engine.gguf_file import read_gguf
-from engine.model_file import read_model_file
+from engine.gguf.file import read_gguf
+from engine.gguf.model import read_model_file
 from engine.protocol import Sampling
 from tests.engine import load_damaged
 from tests.engine.tiny_gguf import (

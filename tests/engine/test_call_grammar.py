@@ -11,14 +11,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from engine.atem import call_block, parse_block
-from engine.call_check import CallCheck
+from engine.calls.atem import call_block, parse_block
+from engine.calls.check import CallCheck
+from engine.calls.grammar import call_grammar, can_be_called
+from engine.calls.grammar_state import GrammarState
 from engine.errors import EngineError
-from engine.grammar import call_grammar, can_be_called
-from engine.grammar_state import GrammarState
+from engine.gguf.model import read_model_file
 from engine.llama import Model
 from engine.messages import ToolSchema
-from engine.model_file import read_model_file
 from engine.protocol import ToolCallFailed, ToolCallReady
 from engine.vocabulary import Vocabulary
 from nano.prefix import schemas

@@ -22,9 +22,9 @@ from benchmarks.shape_gguf import (
     write_drafter,
     write_model,
 )
-from engine.drafter_file import DrafterMetadata, read_drafter_file
 from engine.errors import ModelError
-from engine.model_file import ModelMetadata, read_model_file
+from engine.gguf.drafter import DrafterMetadata, read_drafter_file
+from engine.gguf.model import ModelMetadata, read_model_file
 from tests.engine.tiny_gguf import add_key
 
 TARGET = ModelShape(layers=8, width=64, ffn=64, heads=2, kv_heads=1, head=32, window=64, context=4096)

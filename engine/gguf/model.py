@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.chat_format import Marker
-from engine.gguf_file import GgufFile, TensorType, Value, ValueType, read_gguf
-from engine.gguf_keys import CHOOSE_GLIMMER, Keys, printable
-from engine.gguf_network import check_network
-from engine.gguf_vocabulary import MAX_VOCABULARY, read_vocabulary
+from engine.gguf.file import GgufFile, TensorType, Value, ValueType, read_gguf
+from engine.gguf.keys import CHOOSE_GLIMMER, Keys, printable
+from engine.gguf.network import check_network
+from engine.gguf.vocabulary import MAX_VOCABULARY, read_vocabulary
 from engine.protocol import Sampling
 
 ARCHITECTURE = "muse-glimmer"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.errors import ModelError
-from engine.projector_sizes import read_projector_sizes
+from engine.gguf.projector import read_projector_sizes
 
 
 def write(path: Path, architecture: str = "clip", kind: str = "muse-glimmer", width: int = 1536) -> Path:

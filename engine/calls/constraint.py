@@ -23,11 +23,11 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from engine.call_check import CallCheck
+from engine.calls.check import CallCheck
+from engine.calls.grammar import call_grammar, can_be_called
+from engine.calls.grammar_state import GrammarState
 from engine.chat_format import Marker
 from engine.errors import EngineError
-from engine.grammar import call_grammar, can_be_called
-from engine.grammar_state import GrammarState
 from engine.messages import ToolSchema
 from engine.vocabulary import Vocabulary
 

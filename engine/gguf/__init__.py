@@ -1,0 +1,1 @@
+"""Model files: what GGUF files hold, checked before native code sees them."""

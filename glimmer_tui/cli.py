@@ -240,12 +240,24 @@ def _bench_parser() -> _Parser:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--model", type=Path, metavar="FILE", help="a GGUF file (default: the bundled model)")
-    add("--mode", choices=MODES, help="what may happen without asking (default ask)")
+    add(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="a GGUF file (default: that of the settings, or the bundled)",
+    )
+    add(
+        "--mode", choices=MODES, help="what may happen without asking (default: that of the settings, or ask)"
+    )
     add("--reasoning", choices=STRENGTHS, help="how much the model thinks first")
     add("--seed", type=_seed, metavar="N", help="draw the same tokens every time")
     add("--temperature", type=_temperature, metavar="T", help="0 takes the likeliest token")
-    add("--max-steps", type=_steps, metavar="N", help="model steps of one turn (default 50)")
+    add(
+        "--max-steps",
+        type=_steps,
+        metavar="N",
+        help="model steps of one turn (default: that of the settings, or 50)",
+    )
     parser.add_argument(
         "--trust", action="store_true", help="use this folder's AGENTS.md and settings from now on"
     )

@@ -18,10 +18,11 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Esc", "stop the running turn"),
     ("Shift+Tab", "next mode"),
     ("Tab", "to the question or the blocks above, and back"),
-    ("Ctrl+O", "open or close all output"),
+    ("Ctrl+O", "open or close all output and reasoning"),
     ("PgUp  PgDn", "scroll the conversation"),
     ("Home  End", "its start and end, in an empty composer"),
-    ("Ctrl+C", "clear, then stop, then twice to quit"),
+    ("?", "this page, in an empty composer"),
+    ("Ctrl+C", "copy what is selected; else clear, then stop, then twice to quit"),
 )
 BLOCK_KEYS: tuple[tuple[str, str], ...] = (
     ("Up  Down", "the block before or after"),

@@ -77,7 +77,9 @@ def demo_block() -> TextBlock:
     return TextBlock(
         Content.assemble(
             ("Demonstration model. ", "bold $accent"),
-            ("It knows small Python bugs and little else. For the real one: ", ""),
+            ("It mends small Python bugs and knows little else.\nAsk it: ", ""),
+            ("Fix the failing test", "bold"),
+            (". The real model: ", ""),
             ("glimmer --model PATH", "bold"),
             (" (see README).", ""),
         ),

@@ -7,11 +7,12 @@ system message of its own, before the first message that comes after it.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from engine.chat_format import Marker, Piece, message_pieces, system_pieces
 from engine.messages import STRENGTHS, Message, Strength, ToolSchema, text_of
 from engine.protocol import Request
-from engine.token_log import Wanted
+from engine.token_log import Span, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,19 @@ class Blocks:
             blocks.append(Wanted(message.role, message.id, message))
         return blocks
 
-    def recognize(self, request: Request, holds: Callable[[SystemSource], bool]) -> None:
-        """Find out with which strength a stored conversation began: that whose block it `holds`."""
-        for strength in STRENGTHS:
-            source = _source(request, strength)
-            if holds(source):
-                self._first = source
-                return
+    def recognize(
+        self,
+        request: Request,
+        spans: Sequence[Span],
+        lies_at: Callable[[SystemSource | StrengthNote, Span], bool],
+    ) -> None:
+        """Find out with which strength a stored conversation of these spans began, and where it changed."""
+        sources = (_source(request, strength) for strength in STRENGTHS)
+        self._first = next((source for source in sources if lies_at(source, spans[0])), None)
+        for span, following in pairwise(spans[1:]):
+            if span.kind == "system" and not span.message_id:
+                notes = (strength for strength in STRENGTHS if lies_at(StrengthNote(strength), span))
+                self._changes.update((following.message_id, strength) for strength in notes)
 
     def _system(self, request: Request) -> SystemSource:
         strength = self._first.strength if self._first else request.strength

@@ -1,6 +1,6 @@
 """The target's cache and the drafter's, kept in step: both hold the same conversation at every moment."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,9 +49,8 @@ class Cache:
 
     @property
     def window(self) -> int:
-        """Tokens that every layer sees; what lies before can be removed."""
-        window = self.context.window
-        return window if self.drafter is None else max(window, self.drafter.window)
+        """Tokens that the local layers see; what lies before can be removed, from the drafter too."""
+        return self.context.window
 
     def read(self, tokens: Sequence[int], position: int, ahead: int = 0) -> None:
         """Read tokens at `position`; the last row can be scored then. `ahead` more are known to follow.
@@ -107,11 +106,15 @@ class Cache:
         """What a later return to `position`, the next one now, needs beside the global layers' cells."""
         return Snapshot(position, self.context.store("window"), self._store_drafter(position))
 
-    def restore_window(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot whose tokens, and no others before them, are still held."""
+    def restore_window(self, snapshot: Snapshot, removed: Iterable[tuple[int, int]] = ()) -> None:
+        """Go back to a snapshot. All before it is still held but the spans `removed` (start, end) since then:
+        the drafter's whole cache comes back with it, so they are removed there again."""
         self.context.restore("window", snapshot.target)
         self.context.drop(snapshot.position, -1)
         self._restore_drafter(snapshot)
+        if self.drafter is not None:
+            for start, end in removed:
+                self.drafter.drop(start, end)
 
     def store(self, position: int) -> Snapshot:
         """All of it, when `position` is the next one."""

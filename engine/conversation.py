@@ -6,9 +6,9 @@ when a decode step took them. So a reply may stop anywhere and the next one goes
 
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
-from engine.blocks import Blocks, pieces_of
+from engine.blocks import Blocks, StrengthNote, SystemSource, pieces_of
 from engine.cache import Cache
 from engine.chat_format import GENERATION_PROMPT, ImagePiece, Marker, Piece
 from engine.errors import ContextFull, EngineError
@@ -17,7 +17,7 @@ from engine.keeper import SHORTEST_PREFIX, Keeper
 from engine.memory import Memory, MemoryState
 from engine.protocol import Delta, EngineNotice, Kept, PrefillProgress, Request, SpanEvicted
 from engine.state_file import ConversationState, StateUnusable
-from engine.token_log import Block, LogState, Plan, TokenLog, Wanted
+from engine.token_log import Block, LogState, Plan, Span, TokenLog, Wanted
 from engine.vocabulary import Vocabulary
 
 _ROOM_SHARE = 16
@@ -62,6 +62,7 @@ class Conversation:
     def restore(self, state: ConversationState) -> None:
         """Become what `store` gave. Raises EngineError; the conversation is empty then."""
         self._is_restored = True
+        self._blocks.forget()
         try:
             self.log.restore(state.log)
             self._memory.restore(state.memory)
@@ -79,7 +80,7 @@ class Conversation:
         freed = 0
         for removal in removable(self.log.spans, self._memory.holes):
             if removal.message_id == message_id and removal.end <= self._memory.passed(self.log.cached):
-                self._memory.remove(removal.start, removal.end)
+                self._remove(removal.start, removal.end)
                 freed += removal.end - removal.start
         return freed
 
@@ -99,11 +100,15 @@ class Conversation:
             yield EngineNotice(str(problem))
 
     def _recognize(self, request: Request) -> None:
-        """Find out with which reasoning strength a conversation that was just restored began."""
+        """Find out with which reasoning strength a conversation that was just restored began, and where it
+        changed."""
         if self._is_restored and self.log.spans:
-            begun = self.log.ids[: self.log.spans[0].end]
-            self._blocks.recognize(request, lambda source: self.ids(pieces_of(source)) == begun)
+            self._blocks.recognize(request, self.log.spans, self._lies_at)
         self._is_restored = False
+
+    def _lies_at(self, source: SystemSource | StrengthNote, span: Span) -> bool:
+        """Whether a span holds what `source` is as ids."""
+        return self.ids(pieces_of(source)) == self.log.ids[span.start : span.end]
 
     def _note_prefix(self, end: int) -> None:
         """The system block was just read, and nothing after it: take down what is held, to keep it."""
@@ -174,7 +179,8 @@ class Conversation:
         """Make the cache hold a prefix of the plan, the longest that is exact, and adopt the plan."""
         how, kept = "appended", plan.keepable
         if kept < self.log.cached:
-            how, kept = self._memory.go_back(kept)
+            with self._or_lost():
+                how, kept = self._memory.go_back(kept)
         self._memory.holes.forget_after(plan.common)
         self.log.apply(plan, kept)
         return how, kept
@@ -192,7 +198,8 @@ class Conversation:
             limit = min(limit, self.log.waiting)
             yield from self.make_room(limit)
             done += self.step(limit)
-            self._memory.reopen(self.log.cached)
+            with self._or_lost():
+                self._memory.reopen(self.log.cached)
             if self.log.cached == coming and done < total:
                 is_system = coming == stations[0]
                 self._memory.checkpoint(self.log.cached, pinned=is_system)
@@ -217,7 +224,7 @@ class Conversation:
             if self.in_use <= wanted:
                 return
             if removal.end <= passed:
-                self._memory.remove(removal.start, removal.end)
+                self._remove(removal.start, removal.end)
                 yield SpanEvicted(removal.message_id, removal.end - removal.start)
         if self.in_use + count > size:
             raise _context_full(self.in_use + count, size)
@@ -225,11 +232,8 @@ class Conversation:
     def step(self, limit: int) -> int:
         """Decode at most `limit` pending ids. A failure empties the cache, and the log stays right."""
         batch = self.log.pending(limit)
-        try:
+        with self._or_lost():
             self.cache.read(batch, self.log.cached, self.log.waiting - len(batch))
-        except BaseException:
-            self.lose_cache()
-            raise
         self.log.advance(len(batch))
         return len(batch)
 
@@ -237,6 +241,19 @@ class Conversation:
         """Empty the cache; the conversation stays, and is read again."""
         self._memory.lose()
         self.log.lose_cache()
+
+    def _remove(self, start: int, end: int) -> None:
+        with self._or_lost():
+            self._memory.remove(start, end)
+
+    @contextmanager
+    def _or_lost(self) -> Iterator[None]:
+        """What fails half-way leaves the cache unknown, so it is emptied then."""
+        try:
+            yield
+        except BaseException:
+            self.lose_cache()
+            raise
 
 
 def _context_full(needed: int, size: int) -> ContextFull:

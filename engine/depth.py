@@ -89,10 +89,11 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A number of drafts and the tokens a second it promises."""
+    """A number of drafts and the tokens a second it promises; a trial is made to learn, at any price."""
 
     depth: int
     rate: float
+    is_trial: bool = False
 
 
 class Depth:
@@ -108,29 +109,34 @@ class Depth:
         self._best = Choice(0, 0.0)
         self._until_judged = 0
 
-    def choose(self, room: int) -> int:
+    def choose(self, room: int) -> Choice:
         """Drafts of the next step, at most `room`."""
         ladder = self._ladder if room >= self.most else tuple(k for k in self._ladder if k <= room)
         if len(ladder) < 2:
-            return 0
+            return Choice(0, 0.0)
         for kind in (0, ladder[-1], ladder[len(ladder) // 2]):
             if self.costs.times(kind) < _FIRST + (kind == 0):
-                return kind
+                return Choice(kind, 0.0, is_trial=True)
         best = self._best if room >= self.most else self._best_of(ladder)
         if self._lost <= self._spent * _PROBE_SHARE and (probe := self._probe(best, ladder)) is not None:
-            return probe
-        return best.depth
+            return Choice(probe, self.rate(probe), is_trial=True)
+        return best
 
     def observe(self, drafted: int, stood: int, seconds: float) -> None:
         """A step with `drafted` drafts, of which `stood` stood, took so long."""
+        is_first = self.costs.times(drafted) == 0
         self.costs.observe(drafted, seconds)
         self.acceptance.observe(drafted, stood)
         self._until_judged -= 1
         if self._until_judged <= 0:
             self._best, self._until_judged = self._best_of(self._ladder), _JUDGED_EVERY
         self._spent += seconds
-        if drafted != self._best.depth and self._best.rate > 0:
-            self._lost += max(0.0, seconds - self.acceptance.expected(drafted) / self._best.rate)
+        if drafted != self._best.depth and self._best.rate > 0 and not is_first:
+            self._lost = max(0.0, self._lost + seconds - (stood + 1) / self._best.rate)
+
+    def wait(self, seconds: float) -> None:
+        """A step of another source took so long: that much later what seemed worse may be tried again."""
+        self._spent += seconds
 
     def rate(self, depth: int) -> float:
         """Tokens a second that `depth` drafts promise; 0 while their cost is not known."""

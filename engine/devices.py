@@ -7,6 +7,7 @@ from typing import Any
 import llama_cpp.llama_cpp as native
 import psutil
 
+from engine.native_log import Library
 from engine.placement import Device
 
 _GPU, _INTEGRATED = 1, 2
@@ -17,6 +18,7 @@ _METAL_SHARE = 0.7
 
 def devices() -> tuple[Device, ...]:
     """Main memory and every GPU that this build of llama.cpp can use. `free` is what is free now."""
+    Library.start()
     host = psutil.virtual_memory()
     found = [Device(_HOST, "cpu", host.total, host.available)]
     library: Any = vars(native)["_lib"]

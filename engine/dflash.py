@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from engine.batch import Batch
 from engine.context import Context
+from engine.errors import EngineError
 from engine.features import LayerInputs
 
 _ROWS = 128
@@ -64,9 +65,14 @@ class Dflash:
     def draft(self, last: int, position: int, depth: int) -> list[int]:
         """The `depth` tokens that may follow `last`, which stands at `position` and was not absorbed."""
         self._hand_over()
-        if position != self._end:
+        depth = min(depth, self.most)
+        if position != self._end or depth < 1:
             return []
-        self._context.decode([last, *self._masks[:depth]], position, 1)
+        try:
+            self._context.decode([last, *self._masks[:depth]], position, 1)
+        except EngineError:
+            self.start_at(position)
+            return []
         scores = self._context.scores(1, depth * self._shape.vocabulary)
         drafted: list[int] = scores.reshape(depth, -1).argmax(1).tolist()
         self._context.drop(position, -1)
@@ -121,10 +127,14 @@ class Dflash:
         rows = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
         self._waiting.clear()
         self._waiting_rows = 0
-        for start in range(0, len(rows), self._vectors.capacity):
-            part = rows[start : start + self._vectors.capacity]
-            self._context.step(self._vectors.vectors(part, self._end))
-            self._end += len(part)
+        end = self._end + len(rows)
+        try:
+            for start in range(0, len(rows), self._vectors.capacity):
+                part = rows[start : start + self._vectors.capacity]
+                self._context.step(self._vectors.vectors(part, self._end))
+                self._end += len(part)
+        except EngineError:
+            self.start_at(end)
 
     def _keep_waiting(self, count: int) -> None:
         rows = np.concatenate(self._waiting)[:count] if self._waiting and count > 0 else None

@@ -14,7 +14,7 @@ from engine.conversation import Conversation
 from engine.errors import ContextFull
 from engine.keeper import Keeper
 from engine.messages import ToolSchema
-from engine.protocol import Delta, Done, Request, Sampling, StopReason, Timings, Usage
+from engine.protocol import Delta, Done, Request, Sampling, SamplingWish, StopReason, Timings, Usage
 from engine.reply import Reply
 from engine.sampler import Sampler
 from engine.speculator import Speculator
@@ -67,7 +67,7 @@ class Generator:
         EngineError; the next call works in both cases.
         """
         constraint = self._constraint_for(request.tools)
-        with closing(Sampler(request.sampling or self._sampling, constraint)) as sampler:
+        with closing(Sampler(self._sampling_for(request), constraint)) as sampler:
             talk = self.conversation
             yield from talk.follow(request)
             plan = talk.plan(request)
@@ -107,6 +107,15 @@ class Generator:
         if self._constraint is not None:
             self._constraint[1].close()
             self._constraint = None
+
+    def _sampling_for(self, request: Request) -> Sampling:
+        match request.sampling:
+            case None:
+                return self._sampling
+            case SamplingWish() as wish:
+                return wish.over(self._sampling)
+            case sampling:
+                return sampling
 
     def _constraint_for(self, tools: tuple[ToolSchema, ...]) -> CallConstraint | None:
         """The constraint for these tools, at the beginning of a reply."""

@@ -103,7 +103,8 @@ def load(path: Path, options: EngineOptions, goes_on: Callable[[], bool] = lambd
     weights, drafter = None, None
     try:
         if found is not None and settings.drafter:
-            weights, drafter = _load_drafter(found, context, context_options, options)
+            gpu_layers = -1 if settings.gpu_layers else 0
+            weights, drafter = _load_drafter(found, context, context_options, gpu_layers, options.log_file)
     except EngineError as error:
         notices.append(_no_drafts(error))
     cache = Cache(context, model.vocabulary.size, drafter)
@@ -187,15 +188,18 @@ def _find_drafter(
 
 
 def _load_drafter(
-    metadata: DrafterMetadata, target: Context, context_options: ContextOptions, options: EngineOptions
+    metadata: DrafterMetadata,
+    target: Context,
+    context_options: ContextOptions,
+    gpu_layers: int,
+    log_file: Path | None,
 ) -> tuple[Weights, Dflash]:
     """Raises EngineError; nothing is left in memory then."""
-    gpu_layers = -1 if options.gpu_layers != 0 else 0
     window = metadata.shape.window or context_options.size
-    weights = Weights(metadata.path, window, gpu_layers, options.log_file)
+    weights = Weights(metadata.path, window, gpu_layers, log_file)
     try:
         own = replace(context_options, batch=min(DRAFTER_BATCH, context_options.batch))
-        context = Context(weights, own, options.log_file, target)
+        context = Context(weights, own, log_file, target)
     except EngineError:
         weights.close()
         raise

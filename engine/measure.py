@@ -100,7 +100,7 @@ def restoring(loaded: Loaded, length: int) -> Restoring:
     cache = loaded.cache
     cache.clear()
     filler = loaded.model.vocabulary.tokenize(_FILLER)
-    length = min(length, cache.size - cache.batch_size)
+    length = max(1, min(length, cache.size - cache.batch_size))
     memory = Memory(cache)
     _read(cache, filler, 0, length)
     memory.checkpoint(length)

@@ -96,7 +96,8 @@ class Memory:
             checkpoint = self.checkpoints.nearest(limit)
             if checkpoint is None:
                 break
-            self.cache.restore_window(checkpoint.snapshot)
+            removed = [(hole.start, hole.end) for hole in self.holes.all if hole.is_open]
+            self.cache.restore_window(checkpoint.snapshot, removed)
             kept = min(position, checkpoint.position)
             if kept == checkpoint.position:
                 return "restored", kept

@@ -1,6 +1,7 @@
 """llama.cpp's log, which goes to a file and never to the terminal."""
 
 import ctypes
+from collections import Counter
 from pathlib import Path
 from typing import IO
 
@@ -13,11 +14,22 @@ class _NativeLog:
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
         self._path: Path | None = None
+        self._users = Counter[Path | None]()
         self._callback = native.llama_log_callback(self._write)
         native.llama_log_set(self._callback, ctypes.c_void_p(0))
 
-    def redirect(self, path: Path | None) -> None:
-        """Append to `path` from now on; None, or a path that cannot be written, discards the log."""
+    def join(self, path: Path | None) -> None:
+        """One user more, whose log appends to `path`; None, or what cannot be written, discards it."""
+        self._users[path] += 1
+        self._redirect(path)
+
+    def leave(self, path: Path | None) -> None:
+        """One user less; with the last one the log is closed, if it still goes to `path`."""
+        self._users[path] -= 1
+        if self._path == path and self._users[path] <= 0:
+            self._redirect(None)
+
+    def _redirect(self, path: Path | None) -> None:
         self._path = path
         native.llama_log_set(self._callback, ctypes.c_void_p(0))
         before, self._file = self._file, None
@@ -30,11 +42,6 @@ class _NativeLog:
             self._file = path.open("ab", buffering=0)
         except OSError:
             self._file = None
-
-    def leave(self, path: Path | None) -> None:
-        """Close the log if it still goes to `path`."""
-        if self._path == path:
-            self.redirect(None)
 
     def _write(self, _level: int, text: bytes, _data: ctypes.c_void_p) -> None:
         file = self._file
@@ -52,18 +59,21 @@ class Library:
     log: _NativeLog | None = None
 
     @classmethod
-    def prepare(cls, log_file: Path | None) -> None:
-        """Start the library if it is not, and send its log to `log_file`."""
-        first = cls.log is None
+    def start(cls) -> _NativeLog:
+        """Start the library if it is not; its log goes nowhere until it is told where."""
         if cls.log is None:
             cls.log = _NativeLog()
-        cls.log.redirect(log_file)
-        if first:
             native.llama_backend_init()
+        return cls.log
+
+    @classmethod
+    def prepare(cls, log_file: Path | None) -> None:
+        """Start the library if it is not, and send its log to `log_file`; `leave` ends that."""
+        cls.start().join(log_file)
 
     @classmethod
     def leave(cls, log_file: Path | None) -> None:
-        """Close the log if it still goes to `log_file`."""
+        """Close the log if it still goes to `log_file`, and nobody else uses it."""
         if cls.log is not None:
             cls.log.leave(log_file)
 

@@ -23,6 +23,25 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class SamplingWish:
+    """What is wished of the drawing; None leaves it as the model's own sampling has it."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+
+    def over(self, own: Sampling) -> Sampling:
+        """The model's own sampling with the wishes in it."""
+        return Sampling(
+            own.temperature if self.temperature is None else self.temperature,
+            own.top_p if self.top_p is None else self.top_p,
+            own.top_k if self.top_k is None else self.top_k,
+            own.seed if self.seed is None else self.seed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One generation.
 
@@ -34,7 +53,7 @@ class Request:
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
     strength: Strength = "high"
-    sampling: Sampling | None = None
+    sampling: Sampling | SamplingWish | None = None
     max_tokens: int | None = None
     reasoning_tokens: int | None = None
     """After so many tokens reasoning is ended, cleanly, and the model goes on to act or to answer."""

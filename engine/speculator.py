@@ -61,9 +61,10 @@ class Speculator:
         if room < 1 or self._fixed == 0:
             return _NOTHING
         if self._fixed is not None:
-            tokens = self._cache.draft(last, position, min(self._fixed, room))
+            most = self._cache.drafter.most if self._cache.drafter else 0
+            tokens = self._cache.draft(last, position, min(self._fixed, room, most))
             return Proposal(tuple(tokens), "drafter") if tokens else _NOTHING
-        depth = self._drafter.choose(room) if self._drafter else 0
+        depth = self._drafter.choose(room).depth if self._drafter else 0
         if found := self._repeated(room, depth):
             return found
         if not depth:
@@ -77,16 +78,14 @@ class Speculator:
             if self._drafter and proposal.tokens:
                 self._drafter.acceptance.observe(len(proposal.tokens), stood)
             return
-        match proposal.origin:
-            case "none":
-                self._ngram_costs.observe(0, seconds)
-                if self._drafter:
-                    self._drafter.observe(0, 0, seconds)
-            case "drafter":
-                if self._drafter:
-                    self._drafter.observe(len(proposal.tokens), stood, seconds)
-            case "ngram":
-                self._ngram[proposal.kind].observe(len(proposal.tokens), stood, seconds)
+        used = self._ngram[proposal.kind] if proposal.origin == "ngram" else self._drafter
+        if proposal.origin == "none":
+            self._ngram_costs.observe(0, seconds)
+        if used is not None:
+            used.observe(len(proposal.tokens), stood, seconds)
+        for book in (*self._ngram, self._drafter):
+            if book is not None and book is not used:
+                book.wait(seconds)
 
     @property
     def drafter_depth(self) -> Depth | None:
@@ -99,14 +98,13 @@ class Speculator:
         if match is None:
             return None
         kind = _kind(match)
-        wanted = self._ngram[kind].choose(len(match.tokens))
-        if not wanted:
+        choice = self._ngram[kind].choose(len(match.tokens))
+        if not choice.depth:
             return None
         rival = self._drafter.rate(depth) if self._drafter else self._ngram[kind].rate(0)
-        promised = self._ngram[kind].rate(wanted)
-        if promised and promised <= rival:
+        if not choice.is_trial and choice.rate <= rival:
             return None
-        return Proposal(match.tokens[:wanted], "ngram", kind)
+        return Proposal(match.tokens[: choice.depth], "ngram", kind)
 
 
 def _kind(match: Match) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.messages import Strength
-from engine.protocol import Sampling
+from engine.protocol import SamplingWish
 from glimmer_tui.agent.prompt import Instructions, read_instructions
 from glimmer_tui.agent.settings import SessionSettings
 from glimmer_tui.config import (
@@ -114,16 +114,11 @@ def _strength(flags: Flags, project: ProjectConfig, agent: AgentSettings, bundle
     return flags.reasoning or project.agent.reasoning or agent.reasoning or ("low" if bundled else "high")
 
 
-def _sampling(flags: Flags, model: ModelSettings, bundled: bool) -> Sampling | None:
-    """None leaves it to the model's own card; the bundled model is greedy unless something else was asked."""
-    seed = model.seed if flags.seed is None else flags.seed
+def _sampling(flags: Flags, model: ModelSettings, bundled: bool) -> SamplingWish:
+    """What is not wished stays the model's own; the bundled model is greedy unless told otherwise."""
     temperature = model.temperature if flags.temperature is None else flags.temperature
-    if seed is None and temperature is None and model.top_p is None and model.top_k is None:
-        return Sampling(temperature=0) if bundled else None
-    card = Sampling()
-    return Sampling(
-        card.temperature if temperature is None else temperature,
-        card.top_p if model.top_p is None else model.top_p,
-        card.top_k if model.top_k is None else model.top_k,
-        seed,
+    if temperature is None and bundled:
+        temperature = 0.0
+    return SamplingWish(
+        temperature, model.top_p, model.top_k, model.seed if flags.seed is None else flags.seed
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.messages import Strength
-from engine.protocol import Sampling
+from engine.protocol import SamplingWish
 from glimmer_tui.agent.prompt import Instructions
 
 MAX_STEPS = 50
@@ -21,7 +21,7 @@ class SessionSettings:
     """`sampling` and `max_tokens` None leave the choice to the engine. `notices` are shown once at start."""
 
     strength: Strength = "high"
-    sampling: Sampling | None = None
+    sampling: SamplingWish | None = None
     max_tokens: int | None = None
     max_steps: int = MAX_STEPS
     instructions: Instructions | None = None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.messages import text_of
+from engine.protocol import Sampling, SamplingWish
 from engine.scripted import ScriptedEngine, text_reply
 from glimmer_tui import wiring
 from glimmer_tui.cli import run
@@ -141,9 +142,21 @@ def test_the_bundled_model_is_greedy_and_thinks_little(engine: ScriptedEngine) -
     assert request.sampling.temperature == 0
 
 
+def test_a_seed_alone_does_not_make_the_bundled_model_less_greedy(engine: ScriptedEngine) -> None:
+    run(["-p", "Hi.", "--seed", "7"])
+    assert engine.requests[0].sampling == SamplingWish(temperature=0.0, seed=7)
+
+
 def test_another_model_is_sampled_as_its_card_says(engine: ScriptedEngine) -> None:
     run(["-p", "Hi.", "--model", "other.gguf"])
-    assert (engine.requests[0].strength, engine.requests[0].sampling) == ("high", None)
+    assert (engine.requests[0].strength, engine.requests[0].sampling) == ("high", SamplingWish())
+
+
+def test_what_is_not_asked_for_stays_the_models_own() -> None:
+    own = Sampling(0.6, 0.9, 20)
+    assert SamplingWish().over(own) == own
+    assert SamplingWish(seed=7).over(own) == Sampling(0.6, 0.9, 20, 7)
+    assert SamplingWish(0.0, top_k=1).over(own) == Sampling(0.0, 0.9, 1)
 
 
 def test_a_broken_settings_file_is_code_2_with_file_line_and_key(own_folders: Path) -> None:

@@ -5,12 +5,15 @@ import threading
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.shape_gguf import DrafterShape, ModelShape, write_drafter, write_model
+from engine.cache import Cache
 from engine.depth import Acceptance, Depth
 from engine.errors import EngineError
 from engine.features import LayerInputs
@@ -18,6 +21,7 @@ from engine.loading import EngineOptions, Loaded, load
 from engine.messages import Message, Text
 from engine.ngram import LONGEST, SHORTEST, NgramIndex
 from engine.protocol import Done, Request, Sampling
+from engine.speculator import Speculator
 from engine.verifier import verified
 
 SHAPE = ModelShape(4, 64, 64, 300, 2, 1, 32, 64, 4096)
@@ -103,7 +107,7 @@ def simulated(
     tokens = time = 0.0
     chosen: Counter[int] = Counter()
     for _ in range(steps):
-        count = depth.choose(15)
+        count = depth.choose(15).depth
         stood = 0
         while stood < count and rng.random() < stands:
             stood += 1
@@ -129,6 +133,39 @@ def test_the_depth_follows_a_change_of_the_text() -> None:
     simulated(depth, 0.1, 0.3, 1500)
     _, chosen = simulated(depth, 0.97, 0.05, 3000, seed=1)
     assert chosen.most_common(1)[0][0] >= 7
+
+
+@pytest.mark.parametrize("slope", [0.012, 0.1])
+@pytest.mark.parametrize("setting_up", [1.0, 3.0, 8.0])
+def test_repeats_are_used_as_soon_as_they_come_true(slope: float, setting_up: float) -> None:
+    """Text that repeats itself wrongly for long, then rightly; the first step of each size takes longer."""
+    rng = random.Random(1)
+    wrong = [rng.randrange(5) for _ in range(3000)]
+    period = [5 + number % 60 for number in range(6000)]
+    text = wrong + period
+    speculator = Speculator(cast("Cache", SimpleNamespace(drafter=None)))
+    speculator.begin(())
+    seen: set[int] = set()
+    at, time, marks = 0, 0.0, list[tuple[int, float]]()
+    while at < len(text) - 40:
+        proposal = speculator.propose(text[at], at, 31)
+        stood = 0
+        while stood < len(proposal.tokens) and proposal.tokens[stood] == text[at + stood]:
+            stood += 1
+        count = len(proposal.tokens)
+        seconds = (1 + slope * count) * (1.0 if count in seen else setting_up)
+        seen.add(count)
+        speculator.observe(proposal, stood, seconds)
+        for token in text[at : at + stood + 1]:
+            speculator.append(token)
+        at, time = at + stood + 1, time + seconds
+        marks.append((at, time))
+    until = next(mark for mark in marks if mark[0] >= len(wrong))
+    late = next(mark for mark in marks if mark[0] >= len(text) - 2000)
+    assert until[0] / until[1] > 0.93
+    assert (marks[-1][0] - late[0]) / (marks[-1][1] - late[1]) > 0.8 * max(
+        (k + 1) / (1 + slope * k) for k in range(24)
+    )
 
 
 def test_unseen_places_are_hoped_for_and_seen_ones_counted() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.context import Context, ContextOptions
 from engine.errors import EngineError, ModelError
 from engine.gguf.model import read_model_file
-from engine.llama import Model
+from engine.llama import Model, Weights
 from tests.engine.tiny_gguf import SPECIALS, Shape, default_tokens, metadata, tensors, write, write_tiny
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -202,3 +202,15 @@ def test_the_terminal_is_left_alone(tiny_model: Path, tmp_path: Path, log: str) 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     if log.startswith("made"):
         assert "llama" in (tmp_path / log).read_text("utf-8")
+
+
+def test_a_second_file_that_fails_leaves_the_log_of_the_first_open(tiny_model: Path, tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    refused = write_tiny(tmp_path / "refused.gguf", tokenizer__ggml__pre="unknown")
+    first = Model(read_model_file(tiny_model), 0, log)
+    with pytest.raises(ModelError):
+        Weights(refused, 64, 0, log)
+    size = log.stat().st_size
+    Context(first, ContextOptions(512, 64, 1), log).close()
+    assert log.stat().st_size > size
+    first.close()

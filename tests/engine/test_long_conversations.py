@@ -61,9 +61,9 @@ def request(messages: list[Message], limit: int = 16, **more: object) -> Request
     return replace(Request((SYSTEM, *messages), sampling=GREEDY, max_tokens=limit), **more)
 
 
-def written(loaded: Loaded, messages: list[Message], limit: int = 16) -> Done:
+def written(loaded: Loaded, messages: list[Message], limit: int = 16, **more: object) -> Done:
     """One more turn; the reply joins the messages."""
-    asked = request(messages, limit)
+    asked = request(messages, limit, **more)
     _, done = run(loaded, asked)
     messages.append(Message("assistant", (Text("what was drawn"),), asked.reply_id))
     return done
@@ -151,6 +151,23 @@ def test_a_resumed_conversation_goes_on_as_if_nothing_had_been(pair: Path, optio
         done.usage, steps=resumed.usage.steps, drafted=resumed.usage.drafted, accepted=resumed.usage.accepted
     )
     assert resumed.usage.reread == 0
+    second.close()
+
+
+def test_a_resumed_conversation_knows_where_its_strength_changed(pair: Path, options: EngineOptions) -> None:
+    first = load(pair, options)
+    messages = [user("x" * 300)]
+    written(first, messages)
+    messages.append(user("think less"))
+    written(first, messages, strength="low")
+    state = first.generator.conversation.store()
+    first.close()
+    second = load(pair, options)
+    written(second, [user("an entirely other conversation")], strength="medium")
+    second.generator.conversation.restore(state)
+    messages.append(user("go on"))
+    _, done = run(second, request(messages, strength="low"))
+    assert (done.usage.kept, done.usage.reread) == ("appended", 0)
     second.close()
 
 

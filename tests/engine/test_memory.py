@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.shape_gguf import DrafterShape, ModelShape, write_drafter, write_model
 from engine.cache import Cache
+from engine.errors import EngineError
 from engine.loading import EngineOptions, Loaded, load
 from engine.memory import Memory
 from engine.verifier import verified
@@ -202,3 +203,35 @@ def test_a_removed_span_is_not_seen_any_more(walked: Cache, fresh: Cache) -> Non
     found, seeing = walked.scores(-1).copy(), fresh.scores(-1).copy()
     without = walk.expected(fresh, walk.ids.pop())
     assert np.abs(found - seeing).max() > 4 * np.abs(found - without).max()
+
+
+def test_going_back_to_a_place_does_not_bring_back_what_was_removed_from_the_drafter(walked: Cache) -> None:
+    rng = np.random.default_rng(3)
+    walk = Walk(Memory(walked))
+    walk.memory.clear()
+    walk.read([int(token) for token in rng.integers(0, VOCABULARY, 300)])
+    walk.memory.checkpoint(300)
+    walk.remove(20, 220)
+    held = len(walked.store(300).drafter)
+    walk.read([int(token) for token in rng.integers(0, VOCABULARY, 200)])
+    assert walk.memory.go_back(300) == ("restored", 300)
+    assert len(walked.store(300).drafter) == held
+
+
+def test_a_drafter_that_fails_starts_anew_and_the_model_goes_on(
+    walked: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert walked.drafter is not None
+    walk = Walk(Memory(walked))
+    walk.memory.clear()
+    walk.read([5] * 100)
+
+    def fail(*_: object) -> None:
+        raise EngineError("The model failed while it was reading or writing.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.dflash.Context.step", fail)
+        assert walked.draft(5, 100, 7) == []
+    walk.read([6] * 10)
+    assert len(walked.draft(6, 110, 7)) == 7
+    assert len(walked.draft(6, 110, 99)) == walked.drafter.most

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from sandbox.commands.options import Call
 from sandbox.commands.places import Places
+from sandbox.commands.searched import Search, searched_doubt
 from sandbox.commands.words import Doubt, Word, names
 
 _FIND_PLAIN = names(
@@ -79,17 +80,10 @@ def _plain_word(word: Word, places: Places) -> Doubt | None:
 
 def sed_check(call: Call) -> Doubt | None:
     """Only scripts of printing, deleting from the output and substituting; `w`, `e`, `r` and labels ask."""
-    scripts: list[Word] = []
-    words = list(call.words[1:])
-    for index, word in enumerate(words):
-        if word.text in {"-e", "-ne", "-Ee", "--expression"} and index + 1 < len(words):
-            scripts.append(words[index + 1])
-        if word.text.startswith("--expression="):
-            scripts.append(Word(word.text.partition("=")[2], word.span))
-    given = sum(name in {"e", "expression"} for name in call.options)
-    if given == 0:
-        scripts = call.operands[:1]
-    if len(scripts) != max(given, 1):
+    if call.late:
+        return Doubt("gives an option where it may be taken for a script or a file", call.late[0].span)
+    scripts = call.given("e", "expression") or call.operands[:1]
+    if len(scripts) < max(1, sum(name in {"e", "expression"} for name in call.options)):
         return Doubt("sed's script could not be told from its options", call.words[0].span)
     for script in scripts:
         if script.glob or not _SED_SCRIPT.fullmatch(script.text):
@@ -101,29 +95,36 @@ def grep_check(call: Call) -> Doubt | None:
     """A search through folders asks when one of them holds a secret."""
     if not {"r", "recursive"} & set(call.options):
         return None
-    given = {"e", "f", "regexp", "file"} & set(call.options)
-    paths = call.operands if given else call.operands[1:]
-    if any(call.places.doubt(word) for word in paths):
-        return None
-    return call.places.deep_doubt([word for word in paths if not word.glob], call.words[0].span, hidden=True)
+    skipped = frozenset(word.text for word in call.given("exclude-dir") if not word.glob)
+    return _searched(call, _searched_paths(call), Search(hidden=True, skipped=skipped))
 
 
 def rg_check(call: Call) -> Doubt | None:
-    """As for grep; dot files are left out by rg itself. A list of files reads none of them."""
+    """As for grep. Dot files are left out by rg itself, until a glob or a type asks for them.
+
+    A list of files reads none of them.
+    """
     if "files" in call.options:
         return None
-    paths = call.operands if {"e", "f", "regexp", "file"} & set(call.options) else call.operands[1:]
-    if any(call.places.doubt(word) for word in paths):
-        return None
-    return call.places.deep_doubt([word for word in paths if not word.glob], call.words[0].span, hidden=False)
+    hidden = bool({"g", "glob", "iglob", "t", "type"} & set(call.options))
+    return _searched(call, _searched_paths(call), Search(hidden))
 
 
 def diff_check(call: Call) -> Doubt | None:
-    """Comparing folders reads everything in them."""
-    if any(call.places.doubt(word) for word in call.operands):
+    """Comparing folders reads everything in them, and what their links lead to."""
+    return _searched(call, call.operands, Search(hidden=True, follows=True)) if call.operands else None
+
+
+def _searched_paths(call: Call) -> list[Word]:
+    given = {"e", "f", "regexp", "file"} & set(call.options)
+    return call.operands if given else call.operands[1:]
+
+
+def _searched(call: Call, paths: list[Word], search: Search) -> Doubt | None:
+    """What is wrong with a path itself is told first, elsewhere."""
+    if any(call.places.doubt(word) for word in paths):
         return None
-    plain = [word for word in call.operands if not word.glob]
-    return call.places.deep_doubt(plain, call.words[0].span, hidden=True) if plain else None
+    return searched_doubt(call.places, paths, call.words[0].span, search)
 
 
 def printf_check(call: Call) -> Doubt | None:
@@ -179,15 +180,29 @@ def tree_check(call: Call) -> Doubt | None:
 def jq_check(call: Call) -> Doubt | None:
     """jq's filter reads no other file and no environment variable."""
     for word in call.operands[:1]:
-        if re.search(r"import|include|env|ENV|get_search_list", word.text):
+        if word.glob or re.search(r"import|include|env|ENV|get_search_list|modulemeta", word.text):
             return Doubt("jq's filter reads more than its input", word.span)
     return None
 
 
 def strings_check(call: Call) -> Doubt | None:
     """The binutils read options from a file named after an at sign."""
-    bad = next((word for word in call.operands if word.text.startswith("@") or word.glob), None)
+    bad = next((word for word in call.words[1:] if word.text.startswith("@") or word.glob), None)
     return Doubt("names a file that holds options", bad.span) if bad else None
+
+
+def xxd_check(call: Call) -> Doubt | None:
+    """xxd looks at an option's first letters only: what looks like several options in one is one option."""
+    words = list(call.words[1:])
+    while words and words[0].text.startswith("-") and words[0].text not in {"-", "--"}:
+        word = words.pop(0)
+        if re.fullmatch(r"-[lscg]", word.text) and words:
+            word = words.pop(0)
+            if re.fullmatch(r"0x[0-9a-fA-F]+|[+-]?\d+", word.text):
+                continue
+        if not re.fullmatch(r"-[pubEi]|-[lscg]\d+", word.text):
+            return Doubt(f"the option {word.text} is not known to only read", word.span)
+    return None
 
 
 def hostname_check(call: Call) -> Doubt | None:

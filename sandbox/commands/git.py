@@ -1,9 +1,10 @@
 """Which calls of git only read: a short list of subcommands with the options that neither write nor run."""
 
+import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import PurePosixPath
+from pathlib import Path
 
 from sandbox.commands.options import Call, Reader, options
 from sandbox.commands.places import Places
@@ -85,7 +86,7 @@ _TABLE = {
         " --invert-match --only-matching --extended-regexp --fixed-strings --perl-regexp --basic-regexp"
         " --heading --break --show-function --function-context --context= --after-context= --before-context="
         " --max-count= m: --max-depth= --and --or --not --all-match --cached --color? --no-color --full-name"
-        " --quiet --no-textconv --untracked --text"
+        " --quiet --no-textconv --text"
     ),
     "describe": (
         "--all --tags --long --always --abbrev= --match= --exclude= --exact-match --contains --candidates="
@@ -106,6 +107,8 @@ _TABLE = {
     "version": "--build-options",
 }
 _NO_OPERANDS = frozenset({"branch", "tag", "count-objects", "version"})
+_CONTENT = frozenset({"diff", "log", "show", "grep", "blame", "annotate", "diff-tree"})
+_SOURCES = re.compile(r".*[*?\]][^*?\[\]/]*\.(?:py|pyi|js|ts|tsx|go|rs|java|c|h|cpp|md|rst)")
 _LISTING = frozenset({"list", "merged", "no-merged", "contains", "no-contains", "points-at"})
 _FIXED = (
     ("--version",),
@@ -143,14 +146,20 @@ def _subcommand_doubt(words: list[Word], places: Places) -> Doubt | None:
 
 def _foreign(places: Places) -> bool:
     """Whether a folder it may run in could belong to another repository than the project's own."""
-    for folder in places.folders - {""}:
-        if places.root is None:
+    if places.root is None:
+        return bool(places.folders - {""})
+    top = Path(os.path.realpath(places.root))
+    for folder in places.folders:
+        # Links are followed first: git looks for its repository from the real folder upwards.
+        real = Path(os.path.realpath(top / folder))
+        above = [path for path in (real, *real.parents) if path != top and path.is_relative_to(top)]
+        if not real.is_relative_to(top) or any(_marks_repository(path) for path in above):
             return True
-        for place in (folder, *(parent.as_posix() for parent in PurePosixPath(folder).parents)):
-            path = places.root / place
-            if place != "." and ((path / ".git").exists() or (path / "HEAD").exists()):
-                return True
     return False
+
+
+def _marks_repository(folder: Path) -> bool:
+    return any(os.path.lexists(folder / name) for name in (".git", "HEAD"))
 
 
 @cache
@@ -176,11 +185,23 @@ def _secret(words: list[Word]) -> Doubt | None:
     return None
 
 
+def _pathspec_doubt(call: Call) -> Doubt | None:
+    """git matches wildcards by rules of its own, at any depth and dot files too: only source files pass."""
+    first = 1 if call.words[0].text == "grep" and not call.given("e") else 0
+    for word in call.operands[first:]:
+        wild = re.search(r"[*?\[]", word.text) and not _SOURCES.fullmatch(word.text)
+        if wild or word.text.startswith(":("):
+            return Doubt("git may match what looks like a secret", word.span)
+    return None
+
+
 def _check(call: Call) -> Doubt | None:
     name = call.words[0].text
     listing = bool(_LISTING & set(call.options)) or (name == "tag" and "l" in call.options)
     if name in _NO_OPERANDS and call.operands and not listing:
         return Doubt(f"git {name} with a name changes something", call.operands[0].span)
+    if name in _CONTENT and (doubt := _pathspec_doubt(call)) is not None:
+        return doubt
     for word in call.words[1:]:
         if re.search(r"%G", word.text):
             return Doubt("the format runs a program to check signatures", word.span)

@@ -22,12 +22,21 @@ _HARMLESS_VARIABLES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A program's arguments once read: the names of its options, their texts, and its operands."""
+    """A program's arguments once read: the names of its options, their values, and its operands.
+
+    `late`: the options that follow an operand. Not every system's program takes them for options any more.
+    """
 
     words: tuple[Word, ...]
     places: Places
     options: list[str] = field(default_factory=list[str])
+    values: list[tuple[str, Word]] = field(default_factory=list[tuple[str, Word]])
     operands: list[Word] = field(default_factory=list[Word])
+    late: list[Word] = field(default_factory=list[Word])
+
+    def given(self, *names: str) -> list[Word]:
+        """The values of the options so named, in order."""
+        return [value for name, value in self.values if name in names]
 
 
 Check = Callable[[Call], Doubt | None]
@@ -70,16 +79,20 @@ class Reader:
             if not word.text.startswith("-") or word.text == "-":
                 call.operands.append(word)
                 continue
+            if call.operands:
+                call.late.append(word)
             pending = self._option(word, call)
             if isinstance(pending, Doubt):
                 return pending
-            if pending and (doubt := self._value(pending, word, rest, call.places)) is not None:
+            if pending and (doubt := self._value(pending, word, rest, call)) is not None:
                 return doubt
         return None
 
     def _too_many(self, call: Call) -> Doubt | None:
         if len(call.operands) > self.most:
             return Doubt("gives an operand that may be written to", call.operands[self.most].span)
+        if call.late:
+            return Doubt("gives an option where it may be taken for a file to write", call.late[0].span)
         wild = next((word for word in call.operands if word.glob), None)
         return Doubt("its wildcard may become several words", wild.span) if wild else None
 
@@ -106,6 +119,7 @@ class Reader:
             return Doubt(f"the option {word.text} is not known to only read", word.span)
         if value is None:
             return kind if kind in {":", "@"} else ""
+        call.values.append((call.options[-1], Word(value, word.span)))
         return call.places.path_doubt(value, word.span) or "" if kind == "@" else ""
 
     def _long(self, word: Word, call: Call) -> tuple[str | None, str | None]:
@@ -125,17 +139,19 @@ class Reader:
                 return kind, letters[index + 1 :] or None
         return "", None
 
-    def _value(self, kind: str, option: Word, rest: list[Word], places: Places) -> Doubt | None:
+    def _value(self, kind: str, option: Word, rest: list[Word], call: Call) -> Doubt | None:
         if not rest:
             return Doubt(f"the option {option.text} lacks its value", option.span)
         value = rest.pop(0)
         if value.doubt:
             return Doubt(value.doubt, value.span)
-        if value.glob and (places.root is None or places.matches(value)):
+        call.values.append((call.options[-1], value))
+        if value.glob and (call.places.root is None or call.places.matches(value)):
             return Doubt("its wildcard may become several words", value.span)
         if re.match(r"-[^0-9]", value.text):
             return Doubt("an option's value looks like an option", value.span)
-        return places.doubt(value) if kind == "@" else None
+        # A program that takes no option after an operand would open the value as a file.
+        return call.places.doubt(value) if kind == "@" or call.operands else None
 
     def _operands(self, call: Call) -> Doubt | None:
         paths = call.operands

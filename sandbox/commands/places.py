@@ -5,6 +5,7 @@ import os
 import posixpath
 import re
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -12,13 +13,11 @@ from sandbox.commands.words import Doubt, Word, names
 from sandbox.sensitive import looks_secret
 
 _MOST_MATCHES = 5_000
-_MOST_ENTRIES = 50_000
 _HARMLESS = frozenset({"", "-", "/dev/null"})
 _SAMPLES = names(
     ".env .env.local id_rsa id_ed25519 server.pem server.key .netrc .npmrc credentials credentials.json"
     " secrets.json secrets.yml .ssh .aws .gnupg"
 )
-_SKIPPED = frozenset({".git", "node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,9 @@ class Places:
         if word.home:
             return Doubt("names a path outside the project", word.span, looks_secret(word.text))
         doubt = self.path_doubt(word.text, word.span)
-        return self._wild_doubt(word) if doubt is None and word.glob else doubt
+        if doubt is None and word.glob:
+            return _upward_doubt(word) or self._wild_doubt(word)
+        return doubt
 
     def _wild_doubt(self, word: Word) -> Doubt | None:
         matches = self.matches(word)
@@ -90,24 +91,6 @@ class Places:
                 return Doubt("leads outside the project through a link", span)
             if looks_secret(os.path.relpath(real, top)):
                 return Doubt("leads to what looks like a secret", span, True)
-        return None
-
-    def deep_doubt(self, words: list[Word], span: tuple[int, int], hidden: bool) -> Doubt | None:
-        """Why a search through whole folders asks: one holds a secret. `hidden`: dot files are read too."""
-        if self.root is None:
-            return None
-        seen = 0
-        for folder in self.folders:
-            for start in words or [Word(".", span)]:
-                for base, folders, files in os.walk(self.root / folder / start.text):
-                    folders[:] = [name for name in folders if _walked(name, hidden)]
-                    seen += len(folders) + len(files)
-                    if seen > _MOST_ENTRIES:
-                        return Doubt("searches too many files to judge", start.span)
-                    for name in (*folders, *files):
-                        if _walked(name, hidden) and looks_secret(name):
-                            shown = os.path.relpath(os.path.join(base, name), self.root)
-                            return Doubt(f"searches a folder that holds {shown}", start.span, True)
         return None
 
     def _leaves(self, folder: str, path: str) -> bool:
@@ -147,8 +130,12 @@ def _below(path: str, top: str) -> bool:
     return path == top or path.startswith(top.rstrip("/") + "/")
 
 
-def _walked(name: str, hidden: bool) -> bool:
-    return name not in _SKIPPED and (hidden or not name.startswith("."))
+def _upward_doubt(word: Word) -> Doubt | None:
+    """Before bash 5.2 `.*` and the like stand for `..` too, which looking at the disk never shows."""
+    for part in word.text.split("/"):
+        if part.startswith(".") and part != ".." and fnmatchcase("..", re.sub(r"\[.*\]", "*", part)):
+            return Doubt("its wildcard may match the folder above", word.span)
+    return None
 
 
 def _may_match(name: str, pattern: str) -> bool:

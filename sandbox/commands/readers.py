@@ -82,13 +82,13 @@ _TEXT: dict[str, str] = {
     "uptime": "ps --pretty --since",
 }
 _GREP = (
-    "nrilLcwvoEFPGHhsqxaIbzZTUy0123456789A:B:C:m:e:d:D:f@ --recursive --line-number --ignore-case"
+    "nrilLcwvoEFPGHhsqxaIbzZTUy0123456789A:B:C:m:e:D:f@ --recursive --line-number --ignore-case"
     " --no-ignore-case --files-with-matches --files-without-match --count --word-regexp --line-regexp"
     " --invert-match --only-matching --extended-regexp --fixed-strings --perl-regexp --basic-regexp"
     " --with-filename --no-filename --no-messages --quiet --silent --text --byte-offset --null"
     " --null-data --initial-tab --after-context= --before-context= --context= --max-count= --regexp="
     " --file@ --include= --exclude= --exclude-dir= --exclude-from@ --color? --colour? --binary-files="
-    " --directories= --devices= --label="
+    " --devices= --label="
 )
 _RG = (
     "nilcwSFvoNHIsUPxhpqaA:B:C:m:e:g:t:T:r:j:M:d:E:f@ --line-number --no-line-number --ignore-case"
@@ -169,5 +169,5 @@ def readers() -> Mapping[str, Reader]:
         most=1,
         fragile=True,
     )
-    table["xxd"] = Reader(options("pubEil:s:c:g:"), most=1, fragile=True)
+    table["xxd"] = Reader(options("pubEil:s:c:g:"), most=1, fragile=True, check=checks.xxd_check)
     return table

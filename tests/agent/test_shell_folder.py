@@ -54,3 +54,14 @@ async def test_always_is_for_the_folder_it_was_said_in(world) -> None:
 
     folders = [request.preview.cwd for request in here.of(events.ApprovalRequested)]
     assert folders == [str(here.root), str(here.root / "src")]
+
+
+async def test_a_link_that_was_entered_does_not_move_what_is_above(world) -> None:
+    here = world([run("cd ln"), run("cd ../.. && cat outside.txt"), text_reply("Done.")])
+    (here.root / "a/b/c/d/e").mkdir(parents=True)
+    (here.root / "ln").symlink_to("a/b/c/d/e")
+    (here.root.parent / "outside.txt").write_text("private\n")
+    await here.say("Look around.")
+
+    assert not here.of(events.ApprovalRequested)
+    assert "private" not in here.results[1]

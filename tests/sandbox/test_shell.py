@@ -124,6 +124,32 @@ def test_state_stays(fresh: Driven) -> None:
 
 
 @pytest.mark.parametrize(
+    "enter", ["cd ln", "cd ln/", "cd a; cd ../ln", "pushd ln >/dev/null", "cd -L ln", "cd a/../ln"]
+)
+def test_a_folder_entered_through_a_link_is_the_one_it_leads_to(fresh: Driven, enter: str) -> None:
+    """What is reported is what the next command starts from, by every way that leads up."""
+    root = fresh.shell.cwd
+    fresh.run("mkdir -p a/b/c/d/e in; ln -s a/b/c/d/e ln; touch ../outside.txt")
+    done = fresh.run(enter)
+    assert done.cwd == f"{root}/a/b/c/d/e"
+    assert fresh.run("pwd; pwd -P; echo $PWD").text == f"{done.cwd}\n" * 3
+    assert fresh.run("cd ../.. && cat outside.txt").exit_code == 1
+    assert fresh.run("pwd").text == f"{root}/a/b/c\n"
+
+
+def test_the_folder_before_is_kept_between_commands(fresh: Driven) -> None:
+    root = fresh.shell.cwd
+    assert fresh.run("cd -").text == "bash: line 1: cd: OLDPWD not set\n"
+    fresh.run("mkdir a 'b c'; cd a")
+    fresh.run("cd '../b c'")
+    fresh.run("true")
+    assert fresh.run("echo $OLDPWD").text == f"{root}/a\n"
+    assert fresh.run("cd -").cwd == f"{root}/a"
+    fresh.run("readonly OLDPWD PWD")
+    assert fresh.run("echo alive").text == "alive\n"
+
+
+@pytest.mark.parametrize(
     "command", ["cd /", "cd ..", "ln -s / away; cd away", "mkdir gone; cd gone; rmdir ../gone"]
 )
 def test_a_folder_outside_is_left_again(fresh: Driven, command: str) -> None:

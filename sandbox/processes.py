@@ -74,7 +74,7 @@ def _content(path: str) -> bytes:
 
 def _by_ps(mark: str) -> list[Process]:
     # The BSD `ps` shows the environment after the command, for one's own processes.
-    columns = ["ps", "-A", "-E", "-ww", "-o", "pid=,ppid=,stat=,command="]
+    columns = ["/bin/ps", "-A", "-E", "-ww", "-o", "pid=,ppid=,stat=,command="]
     listing = subprocess.run(columns, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     found: list[Process] = []
     for line in listing.stdout.decode("utf-8", "replace").splitlines():

@@ -57,13 +57,15 @@ class EditTool:
         if place.facts is None:
             return missing(self._workspace, place.path)
         path = place.path
-        if place.facts.size > LARGEST_FILE:
-            return failure("too_large", f"{shown(path)} is too large to edit ({size(place.facts.size)}).")
+        data, fingerprint = b"", ""
         try:
-            fingerprint = self._workspace.fingerprint(path)
-            data = self._workspace.read(path, LARGEST_FILE)
+            if place.facts.size <= LARGEST_FILE:
+                fingerprint = self._workspace.fingerprint(path)
+                data = self._workspace.read(path, LARGEST_FILE + 1)
         except PathRefused as fault:
             return refused(fault)
+        if (most := max(place.facts.size, len(data))) > LARGEST_FILE:
+            return failure("too_large", f"{shown(path)} is too large to edit ({size(most)}).")
         made = replace_in(path, data, arguments)
         if isinstance(made, Result):
             return made

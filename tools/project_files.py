@@ -39,7 +39,7 @@ def project_files(
     most: int = MOST_FILES,
 ) -> Files:
     """The regular files beneath `folder` that pass `fits`, hidden ones too, `.git` never."""
-    program = find_ripgrep()
+    program = find_ripgrep(root)
     found: list[str] = []
     complete = True
     if program is None:

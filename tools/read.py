@@ -53,8 +53,9 @@ class ReadTool:
     def prepare(self, arguments: ReadArguments) -> Plan | Result:
         """Find the file; nothing of it is read yet."""
         start, end = arguments.start, arguments.end
-        if end is not None and end < (start or 1):
-            return failure("invalid_arguments", f"end is {end}, which is before line {start or 1}.")
+        first = max(1, start or 1)
+        if end is not None and end < first:
+            return failure("invalid_arguments", f"end is {end}, which is before line {first}.")
         place = locate_file(self._workspace, arguments.path)
         if isinstance(place, Result):
             return place

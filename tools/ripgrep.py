@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from tools.programs import find_outside
+
 FIXED = ("--no-config", "--hidden", "--no-require-git", "--no-ignore-dot", "--no-ignore-global")
 QUIET = ("--no-messages", "--color=never", "--glob=!.git")
 CHUNK = 1 << 16
 
 
-def find_ripgrep() -> str | None:
-    """The `rg` beside this Python, else the installed wheel's, else the system's. None without any."""
+def find_ripgrep(root: Path) -> str | None:
+    """The `rg` beside this Python, else the installed wheel's, else the system's. None without any.
+
+    One that the project in `root` put on the PATH is passed over.
+    """
     beside = str(Path(sys.executable).parent)
-    return shutil.which("rg", path=beside) or _from_wheel() or shutil.which("rg")
+    return shutil.which("rg", path=beside) or _from_wheel() or find_outside("rg", root)
 
 
 def _from_wheel() -> str | None:

@@ -58,9 +58,10 @@ class SearchTool:
 
     def prepare(self, arguments: SearchArguments) -> Plan | Result:
         """Find where to search."""
-        pattern = arguments.pattern
-        if not pattern or any(char in pattern for char in "\n\0"):
-            return failure("invalid_pattern", "Invalid pattern: it is empty or holds a line break.")
+        pattern, glob = arguments.pattern, arguments.glob or ""
+        if not pattern or not (_can_be_passed(pattern) and _can_be_passed(glob)):
+            told = "Invalid pattern: it is empty, or it or the glob holds a line break or no proper text."
+            return failure("invalid_pattern", told)
         place = locate(self._workspace, arguments.path or ".")
         if isinstance(place, Result):
             return place
@@ -70,13 +71,13 @@ class SearchTool:
             return failure("not_a_file", f"{shown(place.path)} is neither a file nor a folder.")
         if ".git" in place.real.parts:
             return failure("refused", "The .git folder is not searched.")
-        wanted = Wanted(pattern, place.real, place.kind == "file", arguments.glob or "")
+        wanted = Wanted(pattern, place.real, place.kind == "file", glob)
         return Plan((place.reading,), payload=wanted)
 
     def apply(self, plan: Plan, running: Running) -> Result:
         """Search."""
         wanted: Wanted = plan.payload
-        program = find_ripgrep()
+        program = find_ripgrep(self._workspace.root)
         outcome = Outcome()
         if program is None:
             found = python_search(self._workspace.root, wanted.path, wanted.pattern)
@@ -89,6 +90,15 @@ class SearchTool:
         except OSError as fault:
             return failure("io_error", f"The search could not run: {fault.strerror}.")
         return _report(wanted, matches, outcome.timed_out)
+
+
+def _can_be_passed(text: str) -> bool:
+    """Whether a text can be an argument of a program that works line by line."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return not any(char in text for char in "\n\0")
 
 
 def _take(found: Iterator[Match], wanted: Wanted, running: Running) -> list[Match]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tools.programs import is_outside
+
 LARGEST_CONFIG = 1 << 20
 PYTEST = "-m pytest -q --tb=short --color=no -p no:cacheprovider"
 LOOKED_FOR = (
@@ -64,7 +66,7 @@ def _python(root: Path) -> str:
     found = ""
     for name in ("python3", "python"):
         program = shutil.which(name)
-        if not program or Path(program).is_relative_to(root):
+        if not program or not is_outside(program, root):
             continue
         if _has_pytest(program):
             return name

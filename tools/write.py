@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from pydantic import BaseModel, ConfigDict
 
 from sandbox.actions import Action
-from sandbox.paths import PathRefused, Workspace
+from sandbox.paths import ABSENT, PathRefused, Workspace
 from tools.base import Display, FileChange, Plan, Result, Running
 from tools.failure import failure, refused
 from tools.located import Located, locate_target
@@ -53,7 +53,9 @@ class WriteTool:
         if arguments.path.endswith("/"):
             return failure("is_a_folder", f"{shown(place.path)}/ names a folder, not a file.")
         try:
-            fingerprint = self._workspace.fingerprint(place.path)
+            # What was not there when the place was looked at is not there for this plan: a file that
+            # appears meanwhile is a change, not something to replace unseen.
+            fingerprint = self._workspace.fingerprint(place.path) if place.facts else ABSENT
             file = self._now(place)
         except PathRefused as fault:
             return refused(fault)
@@ -80,9 +82,10 @@ class WriteTool:
         if place.facts is None:
             return None
         told = f"{shown(place.path)} is {{}} ({size(place.facts.size)}) and is not replaced."
-        if place.facts.size > LARGEST_FILE:
+        data = b"" if place.facts.size > LARGEST_FILE else self._workspace.read(place.path, LARGEST_FILE + 1)
+        if max(place.facts.size, len(data)) > LARGEST_FILE:
             return failure("too_large", told.format("a large file"))
-        file = decode(self._workspace.read(place.path, LARGEST_FILE))
+        file = decode(data)
         return failure("binary", told.format("a binary file")) if file is None else file
 
 

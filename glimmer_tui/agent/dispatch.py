@@ -158,6 +158,7 @@ class Dispatcher:
         except (SnapshotError, OSError) as problem:
             _log.exception("files could not be recorded")
             self._emit(Notice(f"The files could not be recorded for undo: {problem}", "error"))
+            await self.records.judged(call, plan, "not_run", f"could not be recorded for undo: {problem}")
             return outcome.unrecorded()
         if not unrecorded:
             return None
@@ -166,6 +167,7 @@ class Dispatcher:
         decision = await self._ask(call, plan, reason, stop, undoable=False)
         if stop.is_set:
             return outcome.cancelled()
+        await self.records.judged(call, plan, decision.verdict, decision.note or reason)
         return outcome.declined(decision.note) if decision.verdict == "deny" else None
 
     async def _apply(self, prepared: _Prepared, stop: Stop) -> Result:

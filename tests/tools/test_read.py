@@ -31,6 +31,20 @@ def test_a_range_counts_from_one_and_includes_both_ends(root, read, call):
     assert call(read, path="a.py", end=99).for_model == "a.py lines 1-4 of 4\n1\n2\n3\n4\n"
 
 
+@pytest.mark.parametrize("start", [None, -9, -5, -3, -1, 0, 1, 2, 5, 6])
+@pytest.mark.parametrize("end", [None, -9, -3, -1, 0, 1, 3, 5, 9])
+def test_any_two_numbers_give_just_those_lines_or_an_error(root, read, call, start, end):
+    (root / "a.py").write_text("1\n2\n3\n4\n5\n")
+    result = call(read, path="a.py", start=start, end=end)
+    wanted = range(max(1, start or 1), min(5, 5 if end is None else end) + 1)
+    if not wanted:
+        assert result.error == "invalid_arguments"
+        if end is not None and end < 5:
+            assert result.for_model == f"end is {end}, which is before line {wanted.start}."
+        return
+    assert result.for_model.split("\n", 1)[1] == "".join(f"{number}\n" for number in wanted)
+
+
 @pytest.mark.parametrize("range_", [{"start": 9}, {"start": 3, "end": 2}, {"end": 0}])
 def test_a_range_that_is_not_there_is_an_error(root, read, call, range_):
     (root / "a.py").write_text("1\n2\n")

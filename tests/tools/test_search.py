@@ -16,8 +16,8 @@ from tools.search import SearchTool
 def without(request, monkeypatch):
     """The same tests with ripgrep and on a machine that lacks it."""
     if request.param == "python":
-        monkeypatch.setattr(search, "find_ripgrep", lambda: None)
-        monkeypatch.setattr(project_files, "find_ripgrep", lambda: None)
+        monkeypatch.setattr(search, "find_ripgrep", lambda root: None)
+        monkeypatch.setattr(project_files, "find_ripgrep", lambda root: None)
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_a_settings_file_of_ripgrep_changes_nothing(tree, workspace, call, monke
 
 
 def test_ripgrep_knows_every_fixed_argument(root):
-    program = find_ripgrep()
+    program = find_ripgrep(root)
     assert program is not None
     done = subprocess.run([program, *FIXED, *QUIET, "--files"], cwd=root, capture_output=True, check=False)
     assert done.stderr == b""
@@ -228,3 +228,14 @@ def test_a_search_of_a_folder_passes_over_what_looks_secret(root, workspace, cal
     assert rule(plan.actions, "auto", Approvals(), root).verdict == "ask"
     assert "TOKEN" in call(SearchTool(workspace), pattern="TOKEN", path=".env").for_model
     assert "TOKEN" in call(SearchTool(workspace), pattern="TOKEN", path=".ssh").for_model
+
+
+@pytest.mark.usefixtures("without", "tree")
+@pytest.mark.parametrize("text", ["\0", "a\0", "\0*.py", "a\nb", "\n", "\ud800", "*.p\udfffy"])
+def test_what_no_program_can_be_given_is_refused(workspace, call, text):
+    tool = SearchTool(workspace)
+    assert call(tool, pattern="total", glob=text).error == "invalid_pattern"
+    assert call(tool, pattern=text).error == "invalid_pattern"
+    assert call(tool, pattern="total", path=text).is_error
+    listed = call(ListTool(workspace), glob=text)
+    assert listed.is_error or "No" in listed.for_model

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from sandbox.commands.words import Word, names
+from sandbox.commands.wrappers import program
 
 _CORE = names(
     "/ /bin /boot /dev /etc /lib /lib32 /lib64 /libx32 /proc /root /sbin /sys /usr /var /run /System "
@@ -24,6 +25,8 @@ _DISKS = re.compile(
 )
 _STOPPERS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _ERASERS = frozenset({"wipefs", "blkdiscard", "mke2fs", "mkdosfs", "mkntfs", "mkswap", "badblocks"})
+_STOPPED_BY_WORD = frozenset({"init", "telinit", "systemctl", "loginctl", "kill"})
+_MAKES_FILE_SYSTEM = re.compile(r"mkfs(\..+)?|newfs(_.+)?")
 _DISK_WRITERS = names("tee shred truncate sponge pvcreate sgdisk sfdisk cryptsetup")
 _LAST_IS_TARGET = frozenset({"cp", "install", "ln", "pv"})
 _FIND_FILTERS = re.compile(
@@ -51,9 +54,9 @@ class _Call:
         return [word.text for word in self.words[1:]]
 
 
-def program(words: list[Word]) -> str:
-    """The name of the program that words start, whatever folder it is in."""
-    return posixpath.basename(words[0].text).lower()
+def destroys_by_name(name: str) -> bool:
+    """Whether a program of this name does its harm with few arguments or none that tell it apart."""
+    return name in _STOPPERS | _ERASERS | _STOPPED_BY_WORD or _MAKES_FILE_SYSTEM.fullmatch(name) is not None
 
 
 def destruction(words: list[Word], here: str | None) -> str:
@@ -61,7 +64,7 @@ def destruction(words: list[Word], here: str | None) -> str:
     name = program(words)
     if name in _STOPPERS:
         return "would stop the machine"
-    if name in _ERASERS or re.fullmatch(r"mkfs(\..+)?|newfs(_.+)?", name):
+    if name in _ERASERS or _MAKES_FILE_SYSTEM.fullmatch(name):
         return "would erase a device"
     judge = _judges().get(name)
     return judge(_Call(words, here)) if judge is not None else ""

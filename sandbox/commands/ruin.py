@@ -12,19 +12,14 @@ from pathlib import Path
 
 from tree_sitter import Node
 
-from sandbox.commands.destroyers import destruction, overwrites_disk, program, resolved
-from sandbox.commands.words import Doubt, Source, Word, names, parse, read_word
+from sandbox.commands.destroyers import destroys_by_name, destruction, overwrites_disk, resolved
+from sandbox.commands.words import Doubt, Source, Word, parse, read_word
+from sandbox.commands.wrappers import SHELLS, WRAPPERS, commands_in, program
 
 _DEEPEST = 4
 _MOST_NODES = 20_000
 _MOST_WRAPPED = 100
 _MOST_SCRIPTS = 30
-_SHELLS = names("sh bash zsh dash ksh ash mksh fish su script runuser flock")
-_WRAPPERS = _SHELLS | names(
-    "env sudo doas pkexec timeout nohup nice ionice chrt taskset time command builtin exec stdbuf setsid "
-    "xargs parallel watch busybox toybox unshare nsenter chroot systemd-run strace ltrace caffeinate "
-    "coproc then do else if while until eval trap unbuffer proxychains fakeroot faketime gtimeout find"
-)
 _ALL_ARE_SCRIPTS = frozenset({"eval", "trap", "watch", "parallel"})
 
 
@@ -104,16 +99,22 @@ def _command(search: _Search, node: Node) -> None:
 
 
 def _judge(search: _Search, words: list[Word]) -> None:
-    """One simple command, and every command that it may wrap."""
+    """One simple command, and every command that it may wrap.
+
+    What destroys by its arguments is looked for at every word. What destroys by its name alone is often
+    just a word, so that it counts only where a command begins.
+    """
     if not words:
         return
     _direct(search, words)
-    if program(words) not in _WRAPPERS:
+    if program(words) not in WRAPPERS:
         return
+    begins = commands_in(words[:_MOST_WRAPPED])
     for index in range(min(len(words), _MOST_WRAPPED)):
         if search.found:
             return
-        _direct(search, words[index:])
+        if index in begins or not destroys_by_name(program(words[index:])):
+            _direct(search, words[index:])
         for script, span in _scripts(words[index:]):
             _script(search, script, span)
 
@@ -136,9 +137,9 @@ def _scripts(words: list[Word]) -> Iterator[tuple[str, tuple[int, int]]]:
     name = program(words)
     if name in _ALL_ARE_SCRIPTS:
         yield " ".join(word.text for word in words[1:]), (words[0].span[0], words[-1].span[1])
-    if name not in _SHELLS and name != "env":
+    if name not in SHELLS and name != "env":
         return
-    takes = r"-[A-Za-z]*c|--command" if name in _SHELLS else r"-v?S|--split-string"
+    takes = r"-[A-Za-z]*c|--command" if name in SHELLS else r"-v?S|--split-string"
     for option, value in pairwise(words[1:]):
         if re.fullmatch(takes, option.text):
             yield value.text, value.span
@@ -168,7 +169,7 @@ def _pipeline(search: _Search, node: Node) -> None:
         programs = {program([word]) for word in told}
         if "xargs" in programs:
             _judge(search, told + [_split(word, part) for word in said[1:] for part in word.text.split()])
-        elif programs & _SHELLS:
+        elif programs & SHELLS:
             _script(search, text, search.source.span(left))
 
 
@@ -192,7 +193,7 @@ def _redirected(search: _Search, node: Node) -> None:
 
 def _fed_script(search: _Search, command: Node, redirects: list[Node]) -> None:
     fed = [redirect for redirect in redirects if redirect.type in {"heredoc_redirect", "herestring_redirect"}]
-    if not fed or not {program([word]) for word in _words(search, command)} & _SHELLS:
+    if not fed or not {program([word]) for word in _words(search, command)} & SHELLS:
         return
     for child in [child for redirect in fed for child in redirect.named_children]:
         if child.type == "heredoc_body":

@@ -25,26 +25,27 @@ def units(command: str) -> tuple[Unit, ...]:
     whole = ((WHOLE, command),)
     if source.tree.root_node.has_error or "\\\n" in command:
         return whole
+    return _collected(source) or whole
+
+
+def _collected(source: Source) -> tuple[Unit, ...]:
+    """The units in their order, none when one of them is not plain. No recursion: lists nest deeply."""
     found: list[Unit] = []
-    if not _collect(source, source.tree.root_node, found) or not found:
-        return whole
+    stack = [source.tree.root_node]
+    while stack:
+        node = stack.pop()
+        match node.type:
+            case "program" | "list":
+                allowed = {"&&", "||", ";", "\n", "comment"}
+                stack.extend(child for child in reversed(node.children) if child.type not in allowed)
+            case "pipeline" | "command" | "redirected_statement":
+                unit = _pipeline(source, node)
+                if unit is None:
+                    return ()
+                found.append(unit)
+            case _:
+                return ()
     return tuple(found)
-
-
-def _collect(source: Source, node: Node, found: list[Unit]) -> bool:
-    match node.type:
-        case "program" | "list":
-            allowed = {"&&", "||", ";", "\n", "comment"}
-            parts = [child for child in node.children if child.type not in allowed]
-            return all(_collect(source, child, found) for child in parts)
-        case "pipeline" | "command" | "redirected_statement":
-            unit = _pipeline(source, node)
-            if unit is None:
-                return False
-            found.append(unit)
-            return True
-        case _:
-            return False
 
 
 def _pipeline(source: Source, node: Node) -> Unit | None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sandbox.actions import Action
 from sandbox.approvals import Approvals
+from sandbox.commands.units import units
 from sandbox.policy import rule
 
 
@@ -184,3 +185,14 @@ def test_whatever_is_remembered_is_covered_unless_said_otherwise(actions: list[A
 @given(_ACTIONS)
 def test_nothing_is_covered_at_first(action: Action) -> None:
     assert not Approvals().covers(action) or action.kind in {"execute", "test"}
+
+
+@pytest.mark.parametrize("join", [" && ", " || ", "; ", "\n"])
+@pytest.mark.parametrize("count", [2, 480, 2000])
+def test_a_list_of_any_length_is_its_parts_in_order(join: str, count: int) -> None:
+    command = join.join(f"touch x{number % 7}" for number in range(count))
+    assert units(command) == tuple(("touch", f"x{number % 7}") for number in range(count))
+    approvals = Approvals()
+    approvals.remember([Action("execute", command)])
+    assert approvals.covers(Action("execute", command))
+    assert not approvals.covers(Action("execute", f"{command}{join}rm x"))

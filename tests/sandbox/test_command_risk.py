@@ -444,6 +444,24 @@ kill -9 -1
 bomb() { bomb | bomb & }; bomb
 ls &&& rm -rf /
 rm -rf / "unterminated
+timeout 60 reboot
+timeout -s KILL 5m sudo shutdown now
+sudo -u root -E poweroff
+sudo --user root halt
+env -i A=1 -u B reboot
+nice -n 5 ionice -c 3 halt
+xargs -0 -n 1 shutdown
+xargs -I {} sudo reboot
+flock /tmp/lock reboot
+chroot /mnt halt
+find . -name x -exec sudo reboot \;
+find . -execdir shutdown now {} +
+stdbuf -oL wipefs -a /dev/sda
+time mkfs.ext4 /dev/sdb
+sudo systemctl poweroff
+nohup init 6
+exec -a x reboot
+find . -exec grep x {} \; -exec halt \;
 """
 
 NOT_FORBIDDEN = r"""
@@ -489,6 +507,23 @@ docker run x rm -rf y
 echo 'rm -rf build' | sh
 bash -c 'rm -rf build'
 f() { ls | f; }
+timeout 60 pytest -k shutdown
+timeout 60 pytest -k 'test and' halt
+find . -name reboot
+find . -name shutdown -o -name halt
+find . -exec grep reboot {} +
+time grep -rn halt src
+time -p grep -rn init 0
+xargs grep shutdown
+xargs -0 grep -l poweroff
+xargs -n 1 -I {} grep reboot {}
+sudo -n grep reboot /var/log/x
+sudo -u me less mkfs
+nice -n 5 make wipefs
+env A=1 python -m pytest -k kill -1
+timeout 5 git log --grep systemctl poweroff
+echo halt | xargs -n1 grep -rn
+nohup ./server shutdown
 """
 
 
@@ -669,6 +704,8 @@ def test_size_and_depth_never_raise() -> None:
         "sed '" + "s/a/b/;" * 2000 + "' x",
         "sed '" + "/" * 3000 + "' x",
         "sed '" + "[" * 3000 + "' x",
+        "find . -exec " * 500 + "ls",
+        "timeout 5 " * 500 + "ls",
     ):
         assert assess(command).level != "forbidden"
     assert assess("ls && " * 500 + "rm -rf /").level == "forbidden"

@@ -38,8 +38,9 @@ _GRACE = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
 # Handed to bash as one line, so that it counts a command's own lines in its messages. The numbers are
 # descriptors no command is likely to use; they are closed while a command runs. What goes on around a
 # command has its output thrown away, because traps and tracing a command set would print there; each
-# report is redirected by itself for the same reason. A folder entered through a link becomes the folder it
-# leads to, so that `..` means what it means to whoever judges the next command by the reported folder.
+# report is redirected by itself for the same reason. Options that would let the next command's wildcards or
+# folders mean something else than they look like are put back. A folder entered through a link becomes the
+# folder it leads to, so that `..` means what it means to whoever judges the next command by the reported one.
 _DRIVER = r"""
 readonly __glimmer_folder=$1 __glimmer_root=$2; shift 2; __glimmer_status=0;
 __glimmer_again() { return "$1"; };
@@ -50,7 +51,8 @@ while { IFS= builtin read -r __glimmer_word <&61; } >/dev/null 2>&1; do
     __glimmer_again "$__glimmer_status"; } >/dev/null 2>&1;
   { builtin eval "$__glimmer_command"; } </dev/null >&60 2>&60 60>&- 61<&- 62>&-;
   { __glimmer_status=$?;
-    set +aevx;
+    builtin set +aevxP;
+    builtin shopt -u dotglob nocaseglob globstar cdable_vars autocd;
     builtin printf '%s %s ' "$__glimmer_word" "$__glimmer_status" >&62;
     if [ -n "${OLDPWD+set}" ];
     then __glimmer_old=$OLDPWD; builtin cd -P .; builtin printf -v OLDPWD '%s' "$__glimmer_old";

@@ -203,6 +203,6 @@ def _check(call: Call) -> Doubt | None:
     if name in _CONTENT and (doubt := _pathspec_doubt(call)) is not None:
         return doubt
     for word in call.words[1:]:
-        if re.search(r"%G", word.text):
+        if re.search(r"%G|%\(\*?signature", word.text):
             return Doubt("the format runs a program to check signatures", word.span)
     return None

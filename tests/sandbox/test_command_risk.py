@@ -288,6 +288,10 @@ git diff --output x
 git log --out=x
 git show --show-signature
 git log --format=%G?
+git for-each-ref --format='%(signature)'
+git tag --format='%(*signature:grade)'
+jq *
+jq '"a" | modulemeta' a.json
 git grep -O foo
 git grep --open-files-in-pager=./x foo
 git grep -Oless foo

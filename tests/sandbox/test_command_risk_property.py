@@ -42,7 +42,7 @@ _WORDS = (
     "{a,b}", "{-o,new}", "~", "../canary/kept.txt", "-s", "-T", "!", "(", r"\(", r"\;", "+", "rm",
     "touch", "{}", "]", "=",
     "'a b'", '"a b"', r"a\ b", "-la", "-20", "-d", "-u", "x=~/y", "{PATH}>/dev/null", "#", "\\\n", "é",
-    "[!a]*",
+    "[!a]*", "-ps", "-bs", "-ewnew", "-e1wnew", "-l4", "@list.txt", ".?", ".*", "-e p", "-- -e p",
 )  # fmt: skip
 _REDIRECTS = (
     "", "", "", "", " > new", " >> b.txt", " 2>&1", " 2>/dev/null", " >/dev/null", " < a.py", " >| new",

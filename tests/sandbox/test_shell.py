@@ -137,6 +137,14 @@ def test_a_folder_entered_through_a_link_is_the_one_it_leads_to(fresh: Driven, e
     assert fresh.run("pwd").text == f"{root}/a/b/c\n"
 
 
+@pytest.mark.parametrize("option", ["dotglob", "nocaseglob", "globstar", "cdable_vars", "autocd"])
+def test_wildcards_and_folders_mean_the_same_for_every_command(fresh: Driven, option: str) -> None:
+    done = fresh.run(f"shopt -s {option}; set -P; shopt -q {option} && echo $-")
+    assert "P" in done.text
+    assert fresh.run(f"shopt -q {option} || echo off").text == "off\n"
+    assert "P" not in fresh.run("echo $-").text
+
+
 def test_the_folder_before_is_kept_between_commands(fresh: Driven) -> None:
     root = fresh.shell.cwd
     assert fresh.run("cd -").text == "bash: line 1: cd: OLDPWD not set\n"

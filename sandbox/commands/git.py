@@ -16,10 +16,10 @@ _GLOBAL = frozenset(
 )
 
 _DIFF = (
-    "p u s R w b a z M? C? B? D U: S: G: l: --patch --no-patch --stat? --numstat --shortstat --dirstat?"
+    "p u s R w b a z M? C? B? D U? S: G: l: --patch --no-patch --stat? --numstat --shortstat --dirstat?"
     " --summary --name-only --name-status --cached --staged --color? --no-color --color-words?"
     " --word-diff? --raw --minimal --word-diff-regex= --patience --histogram --diff-algorithm="
-    " --unified= --find-renames? --find-copies? --no-renames --diff-filter= --pickaxe-regex"
+    " --unified? --find-renames? --find-copies? --no-renames --diff-filter= --pickaxe-regex"
     " --pickaxe-all --check --full-index --abbrev? --no-abbrev --exit-code --quiet --merge-base"
     " --no-ext-diff --no-textconv --ignore-all-space --ignore-space-change --ignore-space-at-eol"
     " --ignore-blank-lines --ignore-cr-at-eol --inter-hunk-context= --function-context W --text --binary"
@@ -76,7 +76,7 @@ _TABLE = {
     ),
     "blame": (
         "L: w M? C? e f n s l t p c --porcelain --line-porcelain --incremental --show-email --show-name"
-        " --show-number --date= --since= --abbrev= --root --no-progress --color-lines --color-by-age"
+        " --show-number --date= --since= --abbrev? --root --no-progress --color-lines --color-by-age"
         " --first-parent"
     ),
     "annotate": "L: w e l t --porcelain --date=",
@@ -89,7 +89,7 @@ _TABLE = {
         " --quiet --no-textconv --text"
     ),
     "describe": (
-        "--all --tags --long --always --abbrev= --match= --exclude= --exact-match --contains --candidates="
+        "--all --tags --long --always --abbrev? --match= --exclude= --exact-match --contains --candidates="
         " --first-parent"
     ),
     "name-rev": "--name-only --tags --all --always --refs=",
@@ -138,7 +138,7 @@ def git_doubt(words: list[Word], places: Places) -> Doubt | None:
 def _subcommand_doubt(words: list[Word], places: Places) -> Doubt | None:
     if tuple(word.text for word in words) in _FIXED:
         return None
-    reader = _readers().get(words[0].text)
+    reader = subcommands().get(words[0].text)
     if reader is None:
         return Doubt(f"git {words[0].text} is not known to only read", words[0].span)
     return _secret(words) or reader.doubt(words, places)
@@ -163,7 +163,8 @@ def _marks_repository(folder: Path) -> bool:
 
 
 @cache
-def _readers() -> Mapping[str, Reader]:
+def subcommands() -> Mapping[str, Reader]:
+    """The subcommands that only read, by name."""
     return {
         name: Reader(
             options(text),

@@ -43,7 +43,7 @@ _CONTENT: dict[str, str] = {
     "b2sum": "btzl: --binary --text --tag --zero --length=",
     "cmp": "blsi:n: --print-bytes --verbose --quiet --silent --bytes= --ignore-initial=",
     "ls": (
-        "aAbBcCdfFgGhHiIklLmnNopqQrRsStTuUvwxXZ1 I:T:w: --all --almost-all --author --color? --classify?"
+        "aAbBcCdfFgGhHiIklLmnNopqQrRsStTuUvwxXZ1 I@T@w@ --all --almost-all --author --color? --classify?"
         " --directory --escape --file-type --format= --full-time --group-directories-first --human-readable"
         " --hide= --ignore= --ignore-backups --indicator-style= --inode --kibibytes --literal --no-group"
         " --numeric-uid-gid --quote-name --quoting-style= --recursive --reverse --si --size --sort= --time="

@@ -283,6 +283,10 @@ git -C .. status
 git --paginate log
 git -p log
 git diff --textconv
+git diff -U /etc/passwd README.md
+git diff --unified /etc/passwd README.md
+ls -w /etc
+ls -T /etc
 git diff --no-index a /etc/passwd
 git diff --output x
 git log --out=x

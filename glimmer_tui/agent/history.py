@@ -21,10 +21,20 @@ class History:
         self._file = file
         self._on_problem = on_problem
         self._messages: list[Message] = []
+        self._forgotten: set[str] = set()
 
     @property
     def messages(self) -> tuple[Message, ...]:
         return tuple(self._messages)
+
+    @property
+    def seen(self) -> tuple[Message, ...]:
+        """What the model still sees: all but what was forgotten."""
+        return tuple(message for message in self._messages if message.id not in self._forgotten)
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """Take messages out of the model's sight; a call goes with its result. The record keeps them."""
+        self._forgotten.update(ids)
 
     async def add(self, *messages: Message) -> None:
         """Append, then save. The messages count at once; only the saving is waited for."""

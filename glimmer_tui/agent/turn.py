@@ -11,12 +11,14 @@ from engine.protocol import (
     PrefillProgress,
     ReasoningDelta,
     Request,
+    SamplingWish,
     SpanEvicted,
     StopReason,
     TextDelta,
     Usage,
 )
 from glimmer_tui.agent import events
+from glimmer_tui.agent.dead_ends import DeadEnds
 from glimmer_tui.agent.dispatch import Dispatcher
 from glimmer_tui.agent.draft import Draft
 from glimmer_tui.agent.events import Notice, TurnFailed, TurnFinished
@@ -43,6 +45,8 @@ class Turn:
         self._settings = settings
         self._emit = emit
         self._guard = LoopGuard()
+        self._dead_ends = DeadEnds()
+        self._goes_back = False
         self._changed: dict[str, None] = {}
         self.stop = Stop()
         self.usage: Usage | None = None
@@ -60,10 +64,12 @@ class Turn:
             end = failed or self._ended(draft)
             if end is not None:
                 return end
-            if await self._run_calls(draft):
-                return _looping()
+            is_looping = await self._run_calls(draft)
             if self.stop.is_set:
                 return self._finished("cancelled", draft.answer)
+            self._goes_back = self._go_back()
+            if is_looping and not self._goes_back:
+                return _looping()
         return _too_long(self._settings.max_steps)
 
     async def _generate(self, draft: Draft) -> TurnFailed | None:
@@ -71,10 +77,10 @@ class Turn:
         if self.stop.is_set:
             return None
         request = Request(
-            messages=(system_message(), *self._history.messages),
+            messages=(system_message(), *self._history.seen),
             tools=self._dispatcher.toolbox.schemas,
             strength=self._settings.strength,
-            sampling=self._settings.sampling,
+            sampling=self._sampling(),
             max_tokens=self._settings.max_tokens,
             reasoning_tokens=self._settings.reasoning_limit,
             reply_id=draft.reply_id,
@@ -125,11 +131,30 @@ class Turn:
     async def _run_calls(self, draft: Draft) -> bool:
         """Run the calls and keep each result as it comes; True when the model goes round in circles."""
         looping = False
+        outcomes: list[tuple[str, Outcome]] = []
         async for outcome in self._dispatcher.run(tuple(draft.calls), self.stop):
             await self._history.add(outcome.message)
             self._changed.update(dict.fromkeys(outcome.changed))
-            looping = self._guard.add(_call_text(outcome), outcome.result.for_model) or looping
+            outcomes.append((_call_text(outcome), outcome))
+            looping = self._guard.add(outcomes[-1][0], outcome.result.for_model) or looping
+        self._dead_ends.add((draft.reply_id, *(outcome.message.id for _, outcome in outcomes)), outcomes)
         return looping
+
+    def _go_back(self) -> bool:
+        """Leave a dead end, if this is one that can be left."""
+        forgotten = self._dead_ends.leave()
+        if not forgotten:
+            return False
+        self._history.forget(forgotten)
+        self._guard = LoopGuard()
+        self._emit(
+            Notice("The same call failed again. The model forgets that and tries another way.", "info")
+        )
+        return True
+
+    def _sampling(self) -> SamplingWish | None:
+        wish = self._settings.sampling
+        return self._dead_ends.warmer(wish) if self._goes_back else wish
 
     def _finished(self, stop: StopReason, answer: str) -> TurnFinished:
         return TurnFinished(stop, answer.strip(), tuple(self._changed))

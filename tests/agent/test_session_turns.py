@@ -198,7 +198,7 @@ async def test_the_step_limit_stops_a_turn(world) -> None:
 
 
 async def test_the_same_call_again_and_again_stops_a_turn(world) -> None:
-    here = world([call_reply("read", {"path": "nowhere.py"})] * 9)
+    here = world([call_reply("read", {"path": "calc.py"})] * 20)
     end = await here.say("Go.")
 
     assert isinstance(end, events.TurnFailed)
@@ -207,12 +207,21 @@ async def test_the_same_call_again_and_again_stops_a_turn(world) -> None:
 
 
 async def test_two_calls_in_turn_without_progress_stop_a_turn(world) -> None:
-    here = world([call_reply("read", {"path": f"{name}.py"}) for name in "ababababab"])
+    here = world([call_reply("read", {"path": path}) for path in ["calc.py", "notes.txt"] * 20])
     end = await here.say("Go.")
 
     assert isinstance(end, events.TurnFailed)
     assert end.kind == "loop"
     assert len(here.engine.requests) == 6
+
+
+async def test_a_call_that_always_fails_stops_a_turn(world) -> None:
+    here = world([call_reply("read", {"path": "nowhere.py"})] * 20)
+    end = await here.say("Go.")
+
+    assert isinstance(end, events.TurnFailed)
+    assert end.kind == "loop"
+    assert len(here.engine.requests) < 10
 
 
 class Unloadable(ScriptedEngine):

@@ -92,6 +92,11 @@ def looks_secret(path: str) -> bool:
     return any(_secret_name(name) for name in names)
 
 
+def ends_like_source(pattern: str) -> bool:
+    """Whether all that a name or a plain glob stands for are source files, whose names never look secret."""
+    return pattern.casefold().endswith(_SOURCE_ENDS) and not any(char in pattern for char in "[{")
+
+
 def is_protected(path: str) -> bool:
     """Whether a file steers git, the editor or the shell, so that writing it can run code later."""
     names = _names(path)

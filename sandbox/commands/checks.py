@@ -7,6 +7,7 @@ from sandbox.commands.options import Call
 from sandbox.commands.places import Places
 from sandbox.commands.searched import Search, searched_doubt
 from sandbox.commands.words import Doubt, Word, names
+from sandbox.sensitive import ends_like_source
 
 _FIND_PLAIN = names(
     "-print -print0 -depth -empty -true -false -prune -not ! ( ) -a -and -o -or , -daystart -mount -xdev "
@@ -22,6 +23,7 @@ _TEST_OPERATORS = names(
     "-e -f -d -r -w -x -s -z -n -L -h -p -S -b -c -g -u -k -O -G -N -t -a -o -eq -ne -lt -le -gt -ge -nt "
     "-ot -ef"
 )
+_SOURCE_TYPES = frozenset({"py", "python", "go", "rust"})
 _REGEX = r"(?:[^/\\\n\[]|\\[^\n]|\[(?:\^[^\]/\\\n\[]+|[^\^\]/\\\n\[][^\]/\\\n\[]*)\])*"
 _ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/{_REGEX}/I?)"
 _SUBSTITUTE = "|".join(
@@ -100,14 +102,16 @@ def grep_check(call: Call) -> Doubt | None:
 
 
 def rg_check(call: Call) -> Doubt | None:
-    """As for grep. Dot files are left out by rg itself, until a glob or a type asks for them.
+    """As for grep. Dot files are left out by rg itself, until a glob or a type may ask for them.
 
     A list of files reads none of them.
     """
     if "files" in call.options:
         return None
-    hidden = bool({"g", "glob", "iglob", "t", "type"} & set(call.options))
-    return _searched(call, _searched_paths(call), Search(hidden))
+    globs = [word.text for word in call.given("g", "glob", "iglob")]
+    types = {word.text for word in call.given("t", "type")}
+    lifted = any(not (glob.startswith("!") or ends_like_source(glob)) for glob in globs)
+    return _searched(call, _searched_paths(call), Search(hidden=lifted or not types <= _SOURCE_TYPES))
 
 
 def diff_check(call: Call) -> Doubt | None:

@@ -196,6 +196,18 @@ def test_rg_told_to_look_at_dot_files_asks(options: str, project: Path) -> None:
     assert _level("rg K", project) == "read"
 
 
+@pytest.mark.parametrize(
+    "options", ["-g '*.py'", "-g 'src/**/*.rs'", "-g '!*.md'", "-t py", "-tgo", "--type rust"]
+)
+def test_rg_told_to_look_at_source_files_passes_over_dot_files(options: str, project: Path) -> None:
+    (project / "src" / ".env").write_text("KEY=1\n")
+    assert _level(f"rg {options} K", project) == "read"
+    for more in ("-g '*'", "-g '*.{py,env}'", "-g '[.]env'", "-tjson", "-g '.env*'"):
+        assert _level(f"rg {options} {more} K", project) == "ask"
+    (project / "server.key").write_text("")
+    assert _level(f"rg {options} K", project) == "ask"
+
+
 @pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore", "src/.ignore", ".git/info/exclude"])
 @pytest.mark.parametrize("line", ["!.env", "!.*", "!/src/.env", "!**/.e[n]v", "!src/**"])
 def test_rg_asks_when_an_ignore_file_lets_dot_files_in(name: str, line: str, project: Path) -> None:

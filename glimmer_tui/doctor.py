@@ -14,6 +14,7 @@ from engine.errors import EngineError, ModelError
 from engine.features import SYMBOLS, missing_symbols
 from engine.identity import file_identity
 from engine.loading import EngineOptions, find_files, plan_loading
+from tools.programs import find_outside
 
 Mark = Literal["ok", "note", "missing"]
 _SIGNS: dict[Mark, str] = {"ok": "✓", "note": "·", "missing": "✗"}
@@ -117,7 +118,7 @@ def _programs() -> Iterator[Finding]:
 
 
 def _program(name: str, without: str, *, needed: bool) -> Finding:
-    path = shutil.which(name) or _beside_python(name)
+    path = find_outside(name, Path.cwd()) or _beside_python(name)
     if path is None:
         return Finding("missing" if needed else "note", name, f"not found: {without}", f"Install {name}.")
     try:

@@ -5,7 +5,7 @@ from itertools import count
 from pathlib import Path
 
 DEFAULT_NAME = "glimmer-demo"
-FILES = ("README.md", "cart.py", "test_cart.py")
+FILES = ("README.md", "cart.py", "pytest.ini", "test_cart.py")
 
 
 class DemoRefused(Exception):

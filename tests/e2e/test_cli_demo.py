@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,8 @@ def test_the_command_says_where_it_wrote(
     assert run(["demo", "--no-open", "--dir", "glimmer-demo"]) == 2
     assert "not empty" in capsys.readouterr().err
     assert sorted(path.name for path in (tmp_path / "glimmer-demo").iterdir()) == sorted(FILES)
+
+
+def test_the_runner_of_the_sample_project_comes_with_glimmer() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert any(need.startswith("pytest>=") for need in project["project"]["dependencies"])

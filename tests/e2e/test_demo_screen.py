@@ -102,6 +102,8 @@ def test_the_bundled_model_does_it_in_a_script_too(tmp_path: Path):
     }
     glimmer = [sys.executable, "-m", "glimmer_tui"]
     shop = tmp_path / "shop"
+    around = '[tool.pytest.ini_options]\naddopts = "--settings-of-another-project"\n'
+    (tmp_path / "pyproject.toml").write_text(around)
     subprocess.run(
         [*glimmer, "demo", "--dir", str(shop), "--no-open"], cwd=tmp_path, env=environment, check=True
     )

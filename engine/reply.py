@@ -28,12 +28,15 @@ class Reply:
 
     @property
     def room(self) -> int:
-        """How many more tokens may be drawn."""
-        return _UNLIMITED if self._limit is None else self._limit - self.generated
+        """How many more tokens may be drawn before something has to be decided."""
+        room = _UNLIMITED if self._limit is None else self._limit - self.generated
+        if self.is_reasoning and self.reasoning_limit is not None:
+            room = min(room, self.reasoning_limit - self.reasoned)
+        return room
 
     @property
     def is_full(self) -> bool:
-        return self.room <= 0
+        return self._limit is not None and self.generated >= self._limit
 
     def count_step(self, drafted: int, accepted: int) -> None:
         """One decode step was taken."""

@@ -79,9 +79,9 @@ def demo_block() -> TextBlock:
             ("Demonstration model. ", "bold $accent"),
             ("It mends small Python bugs and knows little else.\nAsk it: ", ""),
             ("Fix the failing test", "bold"),
-            (". The real model: ", ""),
+            (". Real model: ", ""),
             ("glimmer --model PATH", "bold"),
-            (" (see README).", ""),
+            (" (README).", ""),
         ),
         "demo-block",
     )

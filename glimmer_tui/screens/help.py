@@ -22,7 +22,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("PgUp  PgDn", "scroll the conversation"),
     ("Home  End", "its start and end, in an empty composer"),
     ("?", "this page, in an empty composer"),
-    ("Ctrl+C", "copy what is selected; else clear, then stop, then twice to quit"),
+    ("Ctrl+C", "copy a selection, else clear, stop, twice: quit"),
 )
 BLOCK_KEYS: tuple[tuple[str, str], ...] = (
     ("Up  Down", "the block before or after"),

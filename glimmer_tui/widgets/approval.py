@@ -56,7 +56,7 @@ class ApprovalPrompt(Prompt):
         if lines:
             yield PromptSheet(lines)
         if self._request.reason:
-            yield Static(Content(one_line(self._request.reason)), classes="prompt--reason", markup=False)
+            yield Static(reason_text(self._request.reason), classes="prompt--reason", markup=False)
         self._note.display = False
         yield self._note
         yield self._keys
@@ -162,3 +162,11 @@ def _shown(request: ApprovalRequested) -> tuple[Content, list[Line]]:
 def command_rows(command: str) -> list[str]:
     """The command with every character visible, a row for each of its lines."""
     return escaped(command).split("\n")
+
+
+def reason_text(reason: str) -> Content:
+    """Why it asks: what stands between backticks is shown as code, the rest as it is."""
+    parts = one_line(reason).split("`")
+    if len(parts) % 2 == 0:
+        return Content(one_line(reason))
+    return Content.assemble(*((part, "$foreground" if at % 2 else "") for at, part in enumerate(parts)))

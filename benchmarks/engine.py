@@ -1,9 +1,10 @@
 """The engine beside llama-server, in one run: `python -m benchmarks.engine --server PATH`.
 
 Both run the same GGUFs with the same threads on the same prompts, greedily: conversations of unseen tasks, at
-each place where the model writes. `benchmarks/build_llama_server.sh` builds the peer from the very source
-that Glimmer's llama.cpp was built from. Its figures are by its own clock, without HTTP; the times to the
-first token of warm turns are by ours, as a client meets them. Measured unless a line says computed.
+each place where the model writes, one after the other in the same cache.
+`benchmarks/build_llama_server.sh` builds the peer from the source that Glimmer's llama.cpp was built from.
+Its figures are by its own clock, without HTTP; the times to the first token of warm turns are by ours, as a
+client meets them. Measured unless a line says computed.
 """
 
 import argparse
@@ -38,11 +39,12 @@ GREEDY = Sampling(temperature=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Replies to all prompts: ids, seconds of writing, seconds of reading, steps."""
+    """Replies to all prompts: ids, seconds of writing, tokens read and the seconds it took, steps."""
 
     replies: list[tuple[int, ...]]
     prompts: list[tuple[int, ...]]
     writing: float
+    read: int
     reading: float
     steps: int
 
@@ -54,7 +56,7 @@ class Written:
     @property
     def read_rate(self) -> float:
         """Prompt tokens a second."""
-        return sum(map(len, self.prompts)) / self.reading
+        return self.read / self.reading
 
 
 def conversations(count: int) -> Iterator[tuple[Message, ...]]:
@@ -69,43 +71,40 @@ def conversations(count: int) -> Iterator[tuple[Message, ...]]:
 
 
 def written(loaded: Loaded, requests: Sequence[Request], drafts: int | None) -> Written:
-    """All replies, each from an empty cache. Calls are not constrained: the peer's are not either."""
+    """All replies. Calls are not constrained: the peer's are not either."""
     options = GeneratorOptions(drafts, constrains=False)
     generator = Generator(loaded.cache, loaded.model.vocabulary, GREEDY, options)
-    result = Written([], [], 0.0, 0.0, 0)
+    generator.conversation.clear()
+    replies: list[tuple[int, ...]] = []
+    prompts: list[tuple[int, ...]] = []
     writing = reading = 0.0
-    steps = 0
-    _one(generator, requests[0])
+    read = steps = 0
     for request in requests:
-        done = _one(generator, request)
+        *_, done = generator.generate(request, threading.Event())
+        assert isinstance(done, Done)
         ids = generator.conversation.log.ids
-        result.prompts.append(ids[: done.usage.prompt])
-        result.replies.append(ids[done.usage.prompt :])
+        prompts.append(ids[: done.usage.prompt])
+        replies.append(ids[done.usage.prompt :])
         writing += done.timings.decode_s
         reading += done.timings.prefill_s
+        read += done.usage.prefilled
         steps += done.usage.steps
-    return Written(result.replies, result.prompts, writing, reading, steps)
-
-
-def _one(generator: Generator, request: Request) -> Done:
-    generator.conversation.clear()
-    *_, done = generator.generate(request, threading.Event())
-    assert isinstance(done, Done)
-    return done
+    return Written(replies, prompts, writing, read, reading, steps)
 
 
 def peer(server: LlamaServer, prompts: Sequence[tuple[int, ...]]) -> Written:
     """The peer's replies to the same prompts."""
-    server.complete(prompts[0], LIMIT)
     replies: list[tuple[int, ...]] = []
     writing = reading = 0.0
+    read = 0
     for prompt in prompts:
-        answer = server.complete(prompt, LIMIT)
+        answer = server.complete(prompt, LIMIT, cached=True)
         timings = answer["timings"]
         replies.append(tuple(answer["tokens"]))
         writing += timings["predicted_ms"] / 1e3
         reading += timings["prompt_ms"] / 1e3
-    return Written(replies, list(prompts), writing, reading, 0)
+        read += timings["prompt_n"]
+    return Written(replies, list(prompts), writing, read, reading, 0)
 
 
 def same(ours: Written, theirs: Written, eot: int) -> str:
@@ -132,7 +131,10 @@ def compare(
     eot = loaded.model.vocabulary.special("<|eot|>") or 0
     plain = written(loaded, requests, 0)
     print(f"{len(requests)} prompts of {sum(map(len, plain.prompts)) // len(requests):,} tokens on average")
-    print(f"ours, plain: {plain.rate:,.1f} tok/s written, {plain.read_rate:,.0f} tok/s read")
+    print(
+        f"ours, plain: {plain.rate:,.1f} tok/s written; "
+        f"{plain.read:,} tokens read, {plain.read_rate:,.0f} tok/s"
+    )
     drafted: dict[int | None, Written] = {}
     if loaded.cache.drafter is not None:
         for depth in (7, 15, None):
@@ -151,7 +153,8 @@ def compare(
     with LlamaServer(server, model, CONTEXT, options.threads) as running:
         theirs = peer(running, plain.prompts)
     print(
-        f"llama-server, plain: {theirs.rate:,.1f} tok/s written, {theirs.read_rate:,.0f} read; "
+        f"llama-server, plain: {theirs.rate:,.1f} tok/s written, {theirs.read:,} tokens read, "
+        f"{theirs.read_rate:,.0f} tok/s; "
         f"ours / theirs: {plain.rate / theirs.rate:.2f} written, "
         f"{plain.read_rate / theirs.read_rate:.2f} read; "
         f"{same(plain, theirs, eot)}"
@@ -239,15 +242,16 @@ def main() -> None:
     parser.add_argument("--drafter", type=Path, help="default: dflash-<model> beside the model")
     parser.add_argument("--tasks", type=int, default=6, help="conversations")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--no-twin", action="store_true", help="leave the bandwidth-bound twin out")
+    parser.add_argument("--only", choices=("model", "twin"), help="leave the other one out")
     options = parser.parse_args()
     drafter = options.drafter or options.model.with_name(f"dflash-{options.model.name}")
     drafter = drafter if drafter.is_file() else None
     print(f"{platform.processor() or platform.machine()}, {options.threads} threads, {platform.platform()}")
-    compare("The model", options.model, drafter, options.server, options)
-    if options.server is not None:
-        turns(options.model, drafter, options.server, options)
-    if not options.no_twin:
+    if options.only != "twin":
+        compare("The model", options.model, drafter, options.server, options)
+        if options.server is not None:
+            turns(options.model, drafter, options.server, options)
+    if options.only != "model":
         with tempfile.TemporaryDirectory() as folder:
             twin = write_twin(options.model, Path(folder) / "twin.gguf")
             compare("Its bandwidth-bound twin", twin, drafter, options.server, options)

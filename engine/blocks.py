@@ -65,8 +65,9 @@ class Blocks:
         self._first = next((source for source in sources if lies_at(source, spans[0])), None)
         for span, following in pairwise(spans[1:]):
             if span.kind == "system" and not span.message_id:
-                notes = (strength for strength in STRENGTHS if lies_at(StrengthNote(strength), span))
-                self._changes.update((following.message_id, strength) for strength in notes)
+                for strength in STRENGTHS:
+                    if lies_at(StrengthNote(strength), span):
+                        self._changes[following.message_id] = strength
 
     def _system(self, request: Request) -> SystemSource:
         strength = self._first.strength if self._first else request.strength

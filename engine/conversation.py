@@ -5,7 +5,7 @@ when a decode step took them. So a reply may stop anywhere and the next one goes
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from engine.blocks import Blocks, StrengthNote, SystemSource, pieces_of
@@ -247,7 +247,7 @@ class Conversation:
             self._memory.remove(start, end)
 
     @contextmanager
-    def _or_lost(self) -> Iterator[None]:
+    def _or_lost(self) -> Generator[None]:
         """What fails half-way leaves the cache unknown, so it is emptied then."""
         try:
             yield

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.engine import GREEDY, LIMIT, VERIFY_COST_H200, conversations
+from engine.cache import Cache
 from engine.generator import Generator, GeneratorOptions
 from engine.loading import EngineOptions, Loaded, load
 from engine.protocol import Done, Request
@@ -39,8 +40,8 @@ class Outcome:
 class Counted(Speculator):
     """Remembers how many drafts stood at each step."""
 
-    def __init__(self, *given: object) -> None:
-        super().__init__(*given)  # pyright: ignore[reportArgumentType]
+    def __init__(self, cache: Cache, fixed: int | None) -> None:
+        super().__init__(cache, fixed)
         self.stood: list[int] = []
 
     def observe(self, proposal: Proposal, stood: int, seconds: float) -> None:

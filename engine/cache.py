@@ -73,7 +73,7 @@ class Cache:
             self.context.rewind(position + kept)
 
     def draft(self, last: int, position: int, depth: int) -> list[int]:
-        """What the drafter thinks follows `last`, the token at `position` that was not read yet."""
+        """At most `depth` tokens that may follow `last`, the token at `position` that was not read yet."""
         return [] if self.drafter is None else self.drafter.draft(last, position, depth)
 
     def scores(self, row: int) -> npt.NDArray[np.float32]:

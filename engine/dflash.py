@@ -63,7 +63,7 @@ class Dflash:
             self._hand_over()
 
     def draft(self, last: int, position: int, depth: int) -> list[int]:
-        """The `depth` tokens that may follow `last`, which stands at `position` and was not absorbed."""
+        """At most `depth` tokens that may follow `last`, which stands at `position` and was not absorbed."""
         self._hand_over()
         depth = min(depth, self.most)
         if position != self._end or depth < 1:

@@ -61,8 +61,7 @@ class Speculator:
         if room < 1 or self._fixed == 0:
             return _NOTHING
         if self._fixed is not None:
-            most = self._cache.drafter.most if self._cache.drafter else 0
-            tokens = self._cache.draft(last, position, min(self._fixed, room, most))
+            tokens = self._cache.draft(last, position, min(self._fixed, room))
             return Proposal(tuple(tokens), "drafter") if tokens else _NOTHING
         depth = self._drafter.choose(room).depth if self._drafter else 0
         if found := self._repeated(room, depth):

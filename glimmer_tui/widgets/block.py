@@ -16,7 +16,11 @@ from glimmer_tui.widgets.sheet import Sheet
 
 
 class Block(Vertical):
-    """One thing in the conversation."""
+    """One thing in the conversation.
+
+    Each kind has its own `copy`, and one that folds its own `title` and `body`. They raise here because
+    Textual's metaclass leaves no room for that of an abstract class.
+    """
 
     @property
     def live(self) -> bool:

@@ -52,7 +52,7 @@ class Prompt(Vertical, can_focus=True):
             event.prevent_default()
 
     def answer(self, key: str) -> bool:
-        """Act on a key; True when it was one of the prompt's."""
+        """Act on a key; True when it was one of the prompt's. Each prompt has its own: see `Block`."""
         raise NotImplementedError
 
     def action_scroll(self, rows: int) -> None:

@@ -1,6 +1,7 @@
 """One row that says what is going on. It has a timer only while something is."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from textual.app import RenderResult
 from textual.content import Content
@@ -48,9 +49,9 @@ class StatusLine(Widget):
         """Whether a timer runs."""
         return self._timer is not None
 
-    def show(self, **changes: object) -> None:
+    def show(self, **changes: Any) -> None:
         """Change some of what is shown; the names are those of `Status`."""
-        status = replace(self._status, **changes)  # pyright: ignore[reportArgumentType]
+        status = replace(self._status, **changes)
         if status == self._status:
             return
         self._status = status

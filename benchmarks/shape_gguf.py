@@ -30,7 +30,9 @@ SPECIALS = (
     "<|pad|>",
     "<|mask|>",
 )
-SMALLEST_VOCABULARY = 256 + len(SPECIALS)
+MERGED = "Ġt"
+"""A token of two bytes: there must be a merge, and what it makes must be a token."""
+SMALLEST_VOCABULARY = 256 + len(SPECIALS) + 1
 
 Kind = Literal["F32", "F16", "Q8_0", "Q4_0"]
 Size = tuple[int, ...]
@@ -171,9 +173,9 @@ def _add_vocabulary(writer: gguf.GGUFWriter, size: int) -> None:
     spare = iter(range(256, 512))
     alphabet = [chr(byte) if byte in plain else chr(next(spare)) for byte in range(256)]
     filler = [f"filler{number}" for number in range(size - SMALLEST_VOCABULARY)]
-    tokens = [*alphabet, *SPECIALS, *filler]
+    tokens = [*alphabet, *SPECIALS, MERGED, *filler]
     types = [int(gguf.TokenType.NORMAL)] * size
-    types[256:SMALLEST_VOCABULARY] = [int(gguf.TokenType.CONTROL)] * len(SPECIALS)
+    types[256 : 256 + len(SPECIALS)] = [int(gguf.TokenType.CONTROL)] * len(SPECIALS)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(tokens)

@@ -14,7 +14,7 @@ def read_vocabulary(keys: Keys) -> tuple[str, ...]:
         keys.fail("Its tokenizer is not byte-level, as Muse Glimmer's is.", CHOOSE_GLIMMER)
     tokens = tuple(map(str, keys.array("tokenizer.ggml.tokens", ValueType.STRING)))
     types = keys.array("tokenizer.ggml.token_type", ValueType.INT32)
-    keys.array("tokenizer.ggml.merges", ValueType.STRING)
+    merges = keys.array("tokenizer.ggml.merges", ValueType.STRING)
     if not 256 <= len(tokens) <= MAX_VOCABULARY:
         keys.fail(f"Its vocabulary has {len(tokens)} tokens, which is impossible.")
     if len(types) != len(tokens):
@@ -27,6 +27,8 @@ def read_vocabulary(keys: Keys) -> tuple[str, ...]:
         keys.fail(
             f"Its vocabulary lacks {len(missing)} of the single bytes, so some text would be lost unread."
         )
+    if lost := next((merge for merge in map(str, merges) if merge.replace(" ", "", 1) not in known), None):
+        keys.fail(f"Its vocabulary lacks the token of the merge {lost!r}, so some text would be lost unread.")
     return tokens
 
 

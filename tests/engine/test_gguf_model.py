@@ -206,6 +206,9 @@ def test_a_vocabulary_that_would_lose_or_mix_up_text_is_refused(tmp_path: Path) 
     assert "twice" in refusal(with_tokens(path, [*tokens, f"[EMPTY_{len(tokens) + 1}]", ""]))
     assert "single bytes" in refusal(with_tokens(path, ["?" * 9 if text == "a" else text for text in tokens]))
     assert "impossible" in refusal(with_tokens(path, byte_alphabet()[:100] + tokens[256:]))
+    for merge in ("Ġ a", "a b", "Ã ©"):
+        merges = {"tokenizer.ggml.merges": ["Ġ t", merge]}
+        assert "of the merge" in refusal(with_tokens(path, tokens, **merges))
     types = [1] * len(tokens)
     assert "ordinary text" in refusal(with_tokens(path, tokens, **{"tokenizer.ggml.token_type": types}))
     assert "token types" in refusal(with_tokens(path, tokens, **{"tokenizer.ggml.token_type": types[:-1]}))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engine.context import Context, ContextOptions
@@ -30,6 +30,7 @@ def text_of(model: Model, tokens: list[int]) -> bytes:
 
 @quick
 @given(hostile)
+@example(" t")
 def test_text_never_becomes_a_special_token_and_is_kept_whole(model: Model, text: str) -> None:
     tokens = model.vocabulary.tokenize(text)
     assert not any(map(model.vocabulary.is_special, tokens))

@@ -1,4 +1,4 @@
-"""Write a tiny random muse-glimmer model: the real architecture at width 64, with one token a byte."""
+"""Write a tiny random muse-glimmer model: the real architecture at width 64, nearly one token a byte."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ SPECIALS = (
     "<|image_end|>",
     "<|pad|>",
 )
+MERGED = "Ġt"
+"""A token of two bytes, a space and a t: there must be a merge, and what it makes must be a token."""
 ARCHITECTURE = "muse-glimmer"
 
 
@@ -30,7 +32,7 @@ def byte_alphabet() -> list[str]:
 
 
 def default_tokens() -> list[str]:
-    return [*byte_alphabet(), *SPECIALS]
+    return [*byte_alphabet(), *SPECIALS, MERGED]
 
 
 @dataclass(frozen=True)

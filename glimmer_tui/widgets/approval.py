@@ -165,8 +165,10 @@ def command_rows(command: str) -> list[str]:
 
 
 def reason_text(reason: str) -> Content:
-    """Why it asks: what stands between backticks is shown as code, the rest as it is."""
-    parts = one_line(reason).split("`")
-    if len(parts) % 2 == 0:
-        return Content(one_line(reason))
-    return Content.assemble(*((part, "$foreground" if at % 2 else "") for at, part in enumerate(parts)))
+    """Why it asks. What stands between the only two backticks is shown as code; with more of them, which may be
+    part of a name, nothing is left out."""
+    match one_line(reason).split("`"):
+        case [before, code, after]:
+            return Content.assemble(before, (code, "$foreground"), after)
+        case parts:
+            return Content("`".join(parts))

@@ -1,7 +1,7 @@
 import pytest
 
 from glimmer_tui.agent import events
-from glimmer_tui.widgets.approval import ApprovalPrompt
+from glimmer_tui.widgets.approval import ApprovalPrompt, reason_text
 from sandbox.actions import Decision
 from tools.base import CommandLine, FileChange
 
@@ -151,3 +151,9 @@ async def test_the_keys_the_composer_and_the_status_are_in_sight_at_every_size(s
         on.clock.now += 1
         await on.pilot.press("end")
         await on.until(lambda: "line_2999" in on.text())
+
+
+def test_a_reason_shows_names_as_they_are() -> None:
+    assert reason_text("`a.py` would be changed.").plain == "a.py would be changed."
+    for reason in ("`a`b`.py` would be changed.", "It holds ` once.", "Nothing to mark."):
+        assert reason_text(reason).plain == reason

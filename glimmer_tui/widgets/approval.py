@@ -165,8 +165,8 @@ def command_rows(command: str) -> list[str]:
 
 
 def reason_text(reason: str) -> Content:
-    """Why it asks. What stands between the only two backticks is shown as code; with more of them, which may be
-    part of a name, nothing is left out."""
+    """Why it asks. What stands between the only two backticks is shown as code; more of them may be part of a
+    name, and then nothing is left out."""
     match one_line(reason).split("`"):
         case [before, code, after]:
             return Content.assemble(before, (code, "$foreground"), after)

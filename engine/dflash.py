@@ -69,7 +69,8 @@ class Dflash:
         if position != self._end or depth < 1:
             return []
         try:
-            self._context.decode([last, *self._masks[:depth]], position, 1)
+            # The library's drafter graph scores every row and hands out the first ones, so all are asked for.
+            self._context.decode([last, *self._masks[:depth]], position, 0)
         except EngineError:
             self.start_at(position)
             return []

@@ -72,7 +72,7 @@ def main() -> None:
         theirs = llama_logits(options.model, prefix + sample.ids.tolist())[len(prefix) :]
         with torch.no_grad():
             hidden, _ = model.hidden(
-                torch.tensor(prefix), torch.from_numpy(sample.ids.astype(np.int64))[None]
+                model.remembered(torch.tensor(prefix)), torch.from_numpy(sample.ids.astype(np.int64))[None]
             )
             ours = model.logits(hidden[0]).numpy()
         worst = max(worst, float(np.abs(ours - theirs).max()))

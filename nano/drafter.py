@@ -22,9 +22,9 @@ class DraftShape:
 
     target: Shape
     taps: tuple[int, ...] = (1, 2, 4, 6, 7)
-    layers: int = 2
+    layers: int = 5
     block: int = 16
-    window: int = 1024
+    window: int = 512
 
 
 def rope_halves(x: Tensor, positions: Tensor, base: float) -> Tensor:
@@ -35,6 +35,52 @@ def rope_halves(x: Tensor, positions: Tensor, base: float) -> Tensor:
     cos, sin = angles.cos()[:, None, :], angles.sin()[:, None, :]
     first, second = x.chunk(2, -1)
     return torch.cat((first * cos - second * sin, first * sin + second * cos), -1)
+
+
+GROUP = 4
+"""Blocks that attend together: those near each other see nearly the same past."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the rows `first` to `last` - 1 see: of the past the positions `start` to `stop` - 1 and then their
+    own group, both only where `mask` [rows, past + rows] says so."""
+
+    first: int
+    last: int
+    start: int
+    stop: int
+    mask: Tensor
+
+
+def view(anchors: Tensor, index: int, shape: DraftShape) -> View:
+    """The view of the blocks that begin at `anchors`; `index` is the number of the first."""
+    start = max(0, int(anchors[0]) - shape.window + 1)
+    stop = int(anchors[-1])
+    past = torch.arange(start, stop)
+    owner = torch.arange(len(anchors)).repeat_interleave(shape.block)
+    positions = (anchors[:, None] + torch.arange(shape.block)).flatten()
+    sees = (past < anchors[owner][:, None]) & (positions[:, None] - past < shape.window)
+    mask = torch.cat((sees, owner[:, None] == owner), 1)
+    first = index * shape.block
+    return View(first, first + len(owner), start, stop, mask)
+
+
+def attend(q: Tensor, past: tuple[Tensor, Tensor], own: tuple[Tensor, Tensor], views: list[View]) -> Tensor:
+    """Attention of q [T, H, D] over keys and values [P, KV, D] of the past and [T, KV, D] of the blocks."""
+    group = q.shape[1] // own[0].shape[1]
+    outputs: list[Tensor] = []
+    for v in views:
+        keys, values = (
+            torch.cat((before[v.start : v.stop], block[v.first : v.last]))
+            .repeat_interleave(group, 1)
+            .transpose(0, 1)
+            for before, block in zip(past, own, strict=True)
+        )
+        queries = q[v.first : v.last].transpose(0, 1)
+        seen = F.scaled_dot_product_attention(queries[None], keys[None], values[None], attn_mask=v.mask)
+        outputs.append(seen[0].transpose(0, 1))
+    return torch.cat(outputs)
 
 
 class DraftLayer(nn.Module):
@@ -73,18 +119,14 @@ class DraftLayer(nn.Module):
         k = rope_halves(rms_norm(k, self.k_norm, shape.eps), positions, shape.rope_base)
         return k, self.v(x).view(-1, shape.kv_heads, shape.head_width)
 
-    def forward(self, x: Tensor, past: tuple[Tensor, Tensor], positions: Tensor, mask: Tensor) -> Tensor:
-        """x [T, width] after the layer; `mask` [T, past + T] says what each row sees."""
+    def forward(self, x: Tensor, past: tuple[Tensor, Tensor], positions: Tensor, views: list[View]) -> Tensor:
+        """x [T, width] after the layer."""
         shape = self.shape
         h = rms_norm(x, self.attn_norm, shape.eps)
         q = rms_norm(self.q(h).view(-1, shape.heads, shape.head_width), self.q_norm, shape.eps)
         q = rope_halves(q, positions, shape.rope_base)
         k, v = self.keys(h, positions)
-        group = shape.heads // shape.kv_heads
-        k = torch.cat((past[0], k)).repeat_interleave(group, 1).transpose(0, 1)
-        v = torch.cat((past[1], v)).repeat_interleave(group, 1).transpose(0, 1)
-        attended = F.scaled_dot_product_attention(q.transpose(0, 1)[None], k[None], v[None], attn_mask=mask)
-        x = x + self.o(attended[0].transpose(0, 1).flatten(1))
+        x = x + self.o(attend(q, past, (k, v), views).flatten(1))
         h = rms_norm(x, self.ffn_norm, shape.eps)
         return x + self.ffn_down(F.silu(self.ffn_gate(h)) * self.ffn_up(h))
 
@@ -102,7 +144,7 @@ class Drafter(nn.Module):
         self.layers = nn.ModuleList([DraftLayer(shape.target, shape.layers) for _ in range(shape.layers)])
 
     def forward(self, features: Tensor, embedded: Tensor, anchors: Tensor) -> Tensor:
-        """Final hidden states [N, block, width] of blocks that begin at positions `anchors` [N].
+        """Final hidden states [N, block, width] of blocks that begin at positions `anchors` [N], ascending.
 
         `features` [T, taps * width] are the target's for positions 0..T-1; a block sees those before its
         anchor. `embedded` [N, block, width] are the target's embeddings of the blocks' tokens.
@@ -111,12 +153,9 @@ class Drafter(nn.Module):
         count, block = embedded.shape[:2]
         past = torch.arange(len(features))
         positions = (anchors[:, None] + torch.arange(block)).flatten()
-        owner = torch.arange(count).repeat_interleave(block)
-        start = anchors[owner]
-        sees = (past < start[:, None]) & (positions[:, None] - past < shape.window)
-        mask = torch.cat((sees, owner[:, None] == owner), 1)
+        views = [view(anchors[at : at + GROUP], at, shape) for at in range(0, count, GROUP)]
         fused = rms_norm(self.fuse(features), self.fuse_norm, target.eps)
         x = embedded.flatten(0, 1)
         for layer in self.layers:
-            x = layer(x, layer.keys(fused, past), positions, mask)
+            x = layer(x, layer.keys(fused, past), positions, views)
         return rms_norm(x, self.norm, target.eps).view(count, block, -1)

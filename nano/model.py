@@ -5,8 +5,8 @@ position encoding. Around them: an RMS norm on the embeddings, QK-norm, a sigmoi
 output, RMS norms before and after each half of a layer (the later ones with eps 1e-8), a scaled output head
 with a tanh softcap.
 
-Training shares one system block among the rows of a batch: `prefix` [P] is computed once and every row of
-`ids` [B, T] attends to its keys and values.
+Training shares one system block among the rows of a batch: its keys and values are computed once, and every
+row of `ids` [B, T] attends to them.
 """
 
 import math
@@ -149,34 +149,43 @@ class Glimmer(nn.Module):
         nn.init.normal_(self.embedding.weight, 0.0, 1.0)
         nn.init.normal_(self.head.weight, 0.0, 1.0 / math.sqrt(shape.width))
 
-    def hidden(self, prefix: Tensor, ids: Tensor, taps: tuple[int, ...] = ()) -> tuple[Tensor, list[Tensor]]:
-        """Final hidden states [B, T, width] of ids [B, T] after prefix [P]; the inputs of layers `taps`."""
-        shape, ahead = self.shape, len(prefix)
-        with torch.no_grad():
-            shared = rms_norm(self.embedding(prefix[None]), None, shape.eps)
+    @torch.no_grad()
+    def remembered(self, prefix: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Every layer's keys and values [1, KV, P, D] of prefix [P]; it is constant and gets no gradient."""
+        shape = self.shape
+        x = rms_norm(self.embedding(prefix[None]), None, shape.eps)
+        places = torch.arange(len(prefix))
+        kept: list[tuple[Tensor, Tensor]] = []
+        for layer in self.layers:
+            q, k, v, gate = layer.project(x, places)
+            kept.append((k, v))
+            group = shape.heads // shape.kv_heads
+            window = shape.window if layer.local else None
+            k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+            x = layer.finish(x, attend(q, k, v, window), gate)
+        return kept
+
+    def hidden(
+        self, ahead: list[tuple[Tensor, Tensor]], ids: Tensor, taps: tuple[int, ...] = ()
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Final hidden states [B, T, width] of ids [B, T] after what `remembered` gave; the inputs of layers
+        `taps`."""
+        shape, before = self.shape, ahead[0][0].shape[2]
         x = rms_norm(self.embedding(ids), None, shape.eps)
         rows, length = ids.shape
         group = shape.heads // shape.kv_heads
-        here, there = torch.arange(ahead), torch.arange(ahead, ahead + length)
+        places = torch.arange(before, before + length)
         tapped: list[Tensor] = []
-        for index, layer in enumerate(self.layers):
+        for index, (layer, (pk, pv)) in enumerate(zip(self.layers, ahead, strict=True)):
             if index in taps:
                 tapped.append(x)
-            with torch.no_grad():  # the block is constant: it needs no gradient of its own
-                pq, pk, pv, pgate = layer.project(shared, here)
-            q, k, v, gate = layer.project(x, there)
-            pk, pv = pk.repeat_interleave(group, 1), pv.repeat_interleave(group, 1)
-            k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
             window = shape.window if layer.local else None
-            keep = min(ahead, shape.window - 1) if layer.local else ahead
-            with torch.no_grad():
-                own = attend(pq, pk, pv, window)
-            k = torch.cat((pk[:, :, ahead - keep :].expand(rows, -1, -1, -1), k), 2)
-            v = torch.cat((pv[:, :, ahead - keep :].expand(rows, -1, -1, -1), v), 2)
-            attended = attend(q, k, v, window)
-            with torch.no_grad():
-                shared = layer.finish(shared, own, pgate)
-            x = layer.finish(x, attended, gate)
+            keep = min(before, shape.window - 1) if layer.local else before
+            q, k, v, gate = layer.project(x, places)
+            k = torch.cat((pk[:, :, before - keep :].expand(rows, -1, -1, -1), k), 2)
+            v = torch.cat((pv[:, :, before - keep :].expand(rows, -1, -1, -1), v), 2)
+            k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+            x = layer.finish(x, attend(q, k, v, window), gate)
         return rms_norm(x, self.norm, shape.eps), tapped
 
     def logits(self, hidden: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ FULL_SHARE, FULL_FROM = 0.12, 0.75
 
 def loss_of(model: Glimmer, prefix: Tensor, batch: Batch) -> Tensor:
     """Weighted cross-entropy of the next token, in nats."""
-    hidden, _ = model.hidden(prefix, batch.ids[:, :-1])
+    hidden, _ = model.hidden(model.remembered(prefix), batch.ids[:, :-1])
     weights = batch.weights[:, 1:]
     wanted = (weights > FOREIGN) | ((weights > 0) & (torch.rand_like(weights) < FOREIGN_SHARE))
     weights, targets = weights[wanted], batch.ids[:, 1:][wanted]
@@ -51,7 +51,7 @@ def scores(model: Glimmer, prefix: Tensor, batches: list[Batch]) -> str:
     """Token accuracy, and the share of assistant messages right to the last token, teacher-forced."""
     right = total = whole = messages = 0
     for batch in batches:
-        hidden, _ = model.hidden(prefix, batch.ids[:, :-1])
+        hidden, _ = model.hidden(model.remembered(prefix), batch.ids[:, :-1])
         turn = batch.turn[:, 1:]
         written = turn >= 0
         hit = model.logits(hidden[written]).argmax(-1) == batch.ids[:, 1:][written]

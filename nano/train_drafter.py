@@ -28,7 +28,7 @@ from nano.tokenizer import MASK, Encoder
 
 DECAY = 7.0
 """Positions over which the loss weight falls to 1/e, for a block of 16 (the paper's value)."""
-BLOCKS = 32
+BLOCKS = 48
 """Blocks drawn from one conversation."""
 LONGEST = 2000
 SAVE_SECONDS = 120.0
@@ -56,10 +56,12 @@ class Source:
         self.target = restore_model(model).eval().requires_grad_(False)
         self.shape = shape
         pieces = [{"marker": p.value} if isinstance(p, Marker) else p for p in prefix_pieces("low")]
-        self._prefix = torch.tensor(encoder.encode(pieces))
+        prefix = torch.tensor(encoder.encode(pieces))
         with torch.no_grad():
-            _, tapped = self.target.hidden(self._prefix[:1], self._prefix[None, 1:], shape.taps)
-        self._ahead = torch.cat(tapped, -1)[0]
+            first = self.target.remembered(prefix[:1])
+            _, tapped = self.target.hidden(first, prefix[None, 1:], shape.taps)
+        self._ahead = torch.cat(tapped, -1)[0, -shape.window :]
+        self._remembered = self.target.remembered(prefix)
 
     def blocks(self, sample: Sample, rng: random.Random) -> Blocks | None:
         """Blocks at random places where the model writes; None where there is no room for one."""
@@ -71,12 +73,11 @@ class Source:
             return None
         at = torch.tensor(sorted(rng.sample(places, min(BLOCKS, len(places)))))
         with torch.no_grad():
-            _, tapped = self.target.hidden(self._prefix, ids[None], self.shape.taps)
-        ahead = self._ahead[-self.shape.window :]
-        features = torch.cat((ahead, torch.cat(tapped, -1)[0]))
+            _, tapped = self.target.hidden(self._remembered, ids[None], self.shape.taps)
+        features = torch.cat((self._ahead, torch.cat(tapped, -1)[0]))
         next_ones = at[:, None] + torch.arange(1, size)
         counts = written[next_ones].long().cumprod(1).bool()
-        return Blocks(features, at + len(ahead), ids[at], ids[next_ones], counts)
+        return Blocks(features, at + len(self._ahead), ids[at], ids[next_ones], counts)
 
 
 def predict(drafter: Drafter, source: Source, blocks: Blocks, mask: int) -> Tensor:

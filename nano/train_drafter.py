@@ -56,11 +56,15 @@ class Source:
         self.target = restore_model(model).eval().requires_grad_(False)
         self.shape = shape
         pieces = [{"marker": p.value} if isinstance(p, Marker) else p for p in prefix_pieces("low")]
-        prefix = torch.tensor(encoder.encode(pieces))
+        self.prefix = encoder.encode(pieces)
+        """Ids of the system block that every conversation begins with."""
+        prefix = torch.tensor(self.prefix)
         with torch.no_grad():
             first = self.target.remembered(prefix[:1])
             _, tapped = self.target.hidden(first, prefix[None, 1:], shape.taps)
         self._ahead = torch.cat(tapped, -1)[0, -shape.window :]
+        self.ahead = len(self._ahead)
+        """How many positions of the system block the blocks' positions count."""
         self._remembered = self.target.remembered(prefix)
 
     def blocks(self, sample: Sample, rng: random.Random) -> Blocks | None:

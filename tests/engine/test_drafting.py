@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from gguf import GGUFReader
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,8 @@ from engine.ngram import LONGEST, SHORTEST, NgramIndex
 from engine.protocol import Done, Request, Sampling
 from engine.speculator import Speculator
 from engine.verifier import verified
+from glimmer_tui.agent.prompt import system_message
+from glimmer_tui.wiring import bundled_model, tool_schemas
 
 SHAPE = ModelShape(4, 64, 64, 300, 2, 1, 32, 64, 4096)
 DRAFTER = DrafterShape(2, 64, 2, 1, 32, 64, 8, (1, 2))
@@ -177,6 +180,35 @@ def test_unseen_places_are_hoped_for_and_seen_ones_counted() -> None:
     assert shares[0] > 0.97
     assert shares[1] > 0.94
     assert 0.4 < shares[2] / shares[1] < 0.6
+
+
+@pytest.mark.parametrize("depth", [1, 2, 7])
+def test_a_draft_is_what_stands_in_the_places_of_the_masks(pair: Path, tmp_path: Path, depth: int) -> None:
+    """A drafter of zeros passes embeddings on to the head, so every mask gives the same known token."""
+    drafter = write_drafter(tmp_path / "dflash.gguf", SHAPE, DRAFTER, "F32")
+    tensors = {tensor.name: tensor.data for tensor in GGUFReader(pair).tensors}
+    embeddings, head = tensors["token_embd.weight"], tensors["output.weight"]
+    loaded = opened(pair, drafter=drafter)
+    mask = loaded.model.vocabulary.special("<|mask|>")
+    tokens = list(b"a conversation")
+    loaded.cache.read(tokens, 0)
+    for last in range(20):
+        drafted = loaded.cache.draft(last, len(tokens), depth)
+        assert drafted == [int((head @ embeddings[mask]).argmax())] * depth
+        assert int((head @ embeddings[last]).argmax()) not in drafted
+    loaded.close()
+
+
+def test_the_bundled_drafter_is_mostly_right() -> None:
+    """On what the demonstration model says of its own: more than half of its first tokens stand."""
+    loaded = load(bundled_model(), EngineOptions(8192, threads=2, drafts=1, constrains=False))
+    said = (system_message(), Message("user", (Text("Fix the failing test"),)))
+    asked = Request(said, tool_schemas(Path.cwd()), "low", GREEDY, max_tokens=60)
+    *_, done = loaded.generator.generate(asked, threading.Event())
+    assert isinstance(done, Done)
+    assert done.usage.drafted >= 10
+    assert done.usage.accepted > 0.5 * done.usage.drafted
+    loaded.close()
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, Sampling(0.8, 0.9, 20, 5), Sampling(1.0, 1.0, 0, 6)])

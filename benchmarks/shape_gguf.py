@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 TARGET = "muse-glimmer"
 DRAFTER = "dflash"
+PROJECTOR = "clip"
 SPECIALS = (
     "<|begin_of_text|>",
     "<|end_of_text|>",
@@ -71,6 +72,71 @@ class DrafterShape:
     window: int = 2048
     block: int = 16
     target_layers: tuple[int, ...] = (2, 14, 26, 38, 50)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectorShape:
+    """The sizes of a vision projector for a model of `out` numbers a token; `side` positions a side."""
+
+    out: int
+    width: int = 64
+    ffn: int = 128
+    blocks: int = 4
+    heads: int = 4
+    side: int = 8
+    adapter: int = 96
+
+
+def write_projector(path: Path, shape: ProjectorShape, kind: Kind = "F32", seed: int | None = None) -> Path:
+    """Write a vision projector."""
+    writer = gguf.GGUFWriter(path, PROJECTOR)
+    writer.add_type("mmproj")
+    writer.add_bool("clip.has_vision_encoder", True)
+    writer.add_string("clip.projector_type", TARGET)
+    sizes = {
+        "embedding_length": shape.width,
+        "feed_forward_length": shape.ffn,
+        "block_count": shape.blocks,
+        "projection_dim": shape.out,
+        "image_size": shape.side * 28,
+        "patch_size": 14,
+        "spatial_merge_size": 2,
+        "attention.head_count": shape.heads,
+    }
+    for name, size in sizes.items():
+        writer.add_uint32(f"clip.vision.{name}", size)
+    writer.add_float32("clip.vision.attention.layer_norm_epsilon", 1e-5)
+    writer.add_array("clip.vision.image_mean", [0.5] * 3)
+    writer.add_array("clip.vision.image_std", [0.5] * 3)
+    writer.add_bool("clip.use_gelu", True)
+    patches = np.random.default_rng(seed).normal(0.0, 0.05, (shape.width, 3, 14, 14))
+    writer.add_tensor("v.patch_embd.weight", (patches * (seed is not None)).astype(np.float32))
+    rows = np.random.default_rng(seed).normal(0.0, 0.5, (shape.side**2, shape.width))
+    writer.add_tensor("v.position_embd.weight", (rows * (seed is not None)).astype(np.float32))
+    _add_tensors(writer, projector_tensors(shape), kind, seed)
+    return finish(writer, path)
+
+
+def projector_tensors(shape: ProjectorShape) -> Iterator[tuple[str, Size]]:
+    """The tensors of a projector but those of its patches and positions, rows first."""
+    width = shape.width
+    for name in ("v.pre_ln", "v.post_ln"):
+        yield f"{name}.weight", (width,)
+        yield f"{name}.bias", (width,)
+    for block in range(shape.blocks):
+        for name in ("attn_q", "attn_k", "attn_v", "attn_out"):
+            yield f"v.blk.{block}.{name}.weight", (width, width)
+            yield f"v.blk.{block}.{name}.bias", (width,)
+        for name in ("ln1", "ln2"):
+            yield f"v.blk.{block}.{name}.weight", (width,)
+            yield f"v.blk.{block}.{name}.bias", (width,)
+        yield f"v.blk.{block}.ffn_up.weight", (shape.ffn, width)
+        yield f"v.blk.{block}.ffn_up.bias", (shape.ffn,)
+        yield f"v.blk.{block}.ffn_down.weight", (width, shape.ffn)
+        yield f"v.blk.{block}.ffn_down.bias", (width,)
+    yield "mm.0.weight", (shape.adapter, 4 * width)
+    yield "mm.1.weight", (shape.adapter, shape.adapter)
+    yield "mm.2.weight", (shape.out, shape.adapter)
 
 
 def write_model(path: Path, shape: ModelShape, kind: Kind = "Q8_0", seed: int | None = None) -> Path:
@@ -195,6 +261,7 @@ def _add_tensors(
     for name, size in tensors:
         if len(size) == 1:
             gain = SHARPNESS if seed is not None and "attn_q_norm" in name else 1.0
+            gain = 0.0 if name.endswith(".bias") else gain
             writer.add_tensor(name, np.full(size, gain, np.float32))
         else:
             writer.add_tensor(name, _matrix(size, kind, pool), raw_dtype=gguf.GGMLQuantizationType[kind])

@@ -12,6 +12,7 @@ from typing import Literal
 
 from engine.gguf.drafter import DrafterMetadata
 from engine.gguf.model import ModelMetadata, Shape, WeightSizes
+from engine.gguf.projector import ProjectorMetadata
 from engine.placement import Device, Machine
 
 KvType = Literal["f16", "q8_0"]
@@ -52,21 +53,12 @@ _BLOCK: Mapping[KvType, tuple[int, int]] = {"f16": (1, 2), "q8_0": (Q8_BLOCK, 34
 
 
 @dataclass(frozen=True, slots=True)
-class Projector:
-    """The vision projector: bytes of its file, and width and feed-forward width of its encoder."""
-
-    nbytes: int
-    width: int
-    feed_forward: int
-
-
-@dataclass(frozen=True, slots=True)
 class ModelFiles:
     """What is to be loaded."""
 
     model: ModelMetadata
     drafter: DrafterMetadata | None = None
-    projector: Projector | None = None
+    projector: ProjectorMetadata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +236,7 @@ def _drafter(drafter: DrafterMetadata, settings: Settings, machine: Machine) -> 
     yield Buffer("output", machine.host, 4 * drafter.block * drafter.vocabulary_size)
 
 
-def _vision(projector: Projector, tokens: int, gpu: str | None, host: str) -> Iterator[Buffer]:
+def _vision(projector: ProjectorMetadata, tokens: int, gpu: str | None, host: str) -> Iterator[Buffer]:
     """The largest image: a mask of four bytes a pair of patches is made in main memory and copied twice."""
     patches = _PATCHES_PER_IMAGE_TOKEN * tokens
     pairs = patches**2

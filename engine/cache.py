@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.batch import Batch
 from engine.context import Context
 from engine.dflash import Dflash
 
@@ -31,6 +32,7 @@ class Cache:
         self.context = context
         self.drafter = drafter
         self._vocabulary_size = vocabulary_size
+        self._vectors: Batch | None = None
 
     @property
     def size(self) -> int:
@@ -60,6 +62,17 @@ class Cache:
         self.context.decode(tokens, position)
         if self.drafter is not None and ahead < self.drafter.window:
             self.drafter.absorb(len(tokens), position)
+
+    def read_vectors(self, vectors: npt.NDArray[np.float32], position: int, ahead: int = 0) -> None:
+        """Read vectors [n, width] that stand in place of tokens; no row can be scored then.
+
+        Raises EngineError; `clear` it then.
+        """
+        if self._vectors is None:
+            self._vectors = Batch(self.batch_size, vectors.shape[1])
+        self.context.step(self._vectors.vectors(vectors, position))
+        if self.drafter is not None and ahead < self.drafter.window:
+            self.drafter.absorb(len(vectors), position)
 
     def verify(self, tokens: Sequence[int], position: int) -> None:
         """Read tokens some of which are guesses; every row can be scored then. `accept` must follow."""
@@ -130,6 +143,8 @@ class Cache:
         """Free both caches."""
         if self.drafter is not None:
             self.drafter.close()
+        if self._vectors is not None:
+            self._vectors.close()
         self.context.close()
 
     def _store_drafter(self, position: int) -> bytes:

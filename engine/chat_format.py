@@ -163,16 +163,21 @@ def _content(message: Message) -> Iterator[Piece]:
             case Text(text):
                 yield text
             case Image():
-                yield ImagePiece(part)
+                yield _picture(part)
             case _:
                 raise ValueError(f"a {message.role} message cannot hold a {type(part).__name__}")
+
+
+def _picture(image: Image) -> Piece:
+    return f"[{image.expired}]" if image.expired else ImagePiece(image)
 
 
 def _tool_output(message: Message) -> Iterator[Piece]:
     close: tuple[Piece, ...] = ()
     for part in message.parts:
         match part:
-            case ToolResult(name=name, text=text):
+            case ToolResult(name=name):
+                text = f"[{part.expired}]" if part.expired else part.text
                 yield from close
                 close = ("\n</tool_output>", Marker.EOT)
                 yield from (
@@ -184,7 +189,7 @@ def _tool_output(message: Message) -> Iterator[Piece]:
             case Text(text) if close:
                 yield text
             case Image() if close:
-                yield ImagePiece(part)
+                yield _picture(part)
             case _:
                 raise ValueError(f"a tool message cannot hold a {type(part).__name__} here")
     if not close:

@@ -5,7 +5,7 @@ when a decode step took them. So a reply may stop anywhere and the next one goes
 """
 
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from engine.blocks import Blocks, StrengthNote, SystemSource, pieces_of
@@ -13,11 +13,14 @@ from engine.cache import Cache
 from engine.chat_format import GENERATION_PROMPT, ImagePiece, Marker, Piece
 from engine.errors import ContextFull, EngineError
 from engine.eviction import removable
+from engine.expiry import expired
 from engine.keeper import SHORTEST_PREFIX, Keeper
 from engine.memory import Memory, MemoryState
+from engine.messages import Image
 from engine.protocol import Delta, EngineNotice, Kept, PrefillProgress, Request, SpanEvicted
 from engine.state_file import ConversationState, StateUnusable
 from engine.token_log import Block, LogState, Plan, Span, TokenLog, Wanted
+from engine.vision.pictures import Pictures, is_place
 from engine.vocabulary import Vocabulary
 
 _ROOM_SHARE = 16
@@ -27,14 +30,21 @@ _ROOM_SHARE = 16
 class Conversation:
     """One conversation after the other over one cache."""
 
-    def __init__(self, cache: Cache, vocabulary: Vocabulary, keeper: Keeper | None = None) -> None:
-        """`keeper` keeps the system block between runs."""
+    def __init__(
+        self,
+        cache: Cache,
+        vocabulary: Vocabulary,
+        keeper: Keeper | None = None,
+        pictures: Pictures | None = None,
+    ) -> None:
+        """`keeper` keeps the system block between runs; without `pictures` the model sees none."""
         self.cache = cache
         self.log = TokenLog()
         self._memory = Memory(cache)
         self._blocks = Blocks()
         self._vocabulary = vocabulary
         self._keeper = keeper
+        self._pictures = pictures
         self._prefix: ConversationState | None = None
         self._is_restored = False
         self._eot = self.marker_id(Marker.EOT)
@@ -83,6 +93,18 @@ class Conversation:
                 self._remove(removal.start, removal.end)
                 freed += removal.end - removal.start
         return freed
+
+    def expire(self, request: Request) -> Iterator[Delta]:
+        """Free the cells of what the request marks as expired, as far as the window has passed it."""
+        passed = self._memory.passed(self.log.cached)
+        for removal in expired(self.log.spans, self.log.ids, request.messages, self._places):
+            start, end = removal.start, removal.end
+            if end <= passed and not self._memory.holes.covers(start, end):
+                self._remove(start, end)
+                yield SpanEvicted(removal.message_id, end - start)
+
+    def _places(self, image: Image) -> tuple[int, ...]:
+        return self._pictures.places(image) if self._pictures else ()
 
     def follow(self, request: Request) -> Iterator[Delta]:
         """Hold what an earlier run left of this conversation's beginning, where nothing is held yet."""
@@ -154,13 +176,20 @@ class Conversation:
                     ids.append(self.marker_id(piece))
                 case str():
                     ids += self._vocabulary.tokenize(piece)
-                case ImagePiece():
-                    raise EngineError(
-                        "This model cannot look at pictures.",
-                        "It was loaded without a vision projector.",
-                        "Remove the picture, or describe it in words.",
-                    )
+                case ImagePiece(image):
+                    ids.append(self.marker_id(Marker.IMAGE_START))
+                    ids += self._seen().places(image)
+                    ids.append(self.marker_id(Marker.IMAGE_END))
         return tuple(ids)
+
+    def _seen(self) -> Pictures:
+        if self._pictures is None:
+            raise EngineError(
+                "This model cannot look at pictures.",
+                "It was loaded without a vision projector.",
+                "Put the file mmproj-Muse-Glimmer-30B-Q4_K_M.gguf beside the model, or describe the picture.",
+            )
+        return self._pictures
 
     def marker_id(self, marker: Marker) -> int:
         """A marker's token. Raises EngineError for a vocabulary without it."""
@@ -197,6 +226,10 @@ class Conversation:
                 limit = min(limit, coming - here)
             limit = min(limit, self.log.waiting)
             yield from self.make_room(limit)
+            if is_place(self.log.pending(1)[0]):
+                yield from self._seen().see(self.log.pending(1), lambda: not cancelled.is_set())
+                if cancelled.is_set():
+                    return
             done += self.step(limit)
             with self._or_lost():
                 self._memory.reopen(self.log.cached)
@@ -230,12 +263,29 @@ class Conversation:
             raise _context_full(self.in_use + count, size)
 
     def step(self, limit: int) -> int:
-        """Decode at most `limit` pending ids. A failure empties the cache, and the log stays right."""
+        """Decode at most `limit` pending ids, tokens or a picture's vectors, and say how many.
+
+        A failure empties the cache, and the log stays right.
+        """
         batch = self.log.pending(limit)
+        if is_place(batch[0]):
+            count = self._read_picture(batch)
+        else:
+            count = next((at for at, token in enumerate(batch) if is_place(token)), len(batch))
+            with self._or_lost():
+                self.cache.read(batch[:count], self.log.cached, self.log.waiting - count)
+        self.log.advance(count)
+        return count
+
+    def _read_picture(self, places: Sequence[int]) -> int:
+        """Read the vectors of the picture that `places` begin with; returns how many."""
+        pictures = self._seen()
+        count = pictures.run(places)
+        if (vectors := pictures.vectors(places[:count])) is None:
+            raise EngineError("A picture was to be read before it was encoded.")
         with self._or_lost():
-            self.cache.read(batch, self.log.cached, self.log.waiting - len(batch))
-        self.log.advance(len(batch))
-        return len(batch)
+            self.cache.read_vectors(vectors, self.log.cached, self.log.waiting - count)
+        return count
 
     def lose_cache(self) -> None:
         """Empty the cache; the conversation stays, and is read again."""

@@ -19,6 +19,7 @@ from engine.reply import Reply
 from engine.sampler import Sampler
 from engine.speculator import Speculator
 from engine.verifier import verified
+from engine.vision.pictures import Pictures
 from engine.vocabulary import Vocabulary
 
 _STOPS = frozenset({Marker.EOT, Marker.END_OF_TEXT})
@@ -27,11 +28,13 @@ _STOPS = frozenset({Marker.EOT, Marker.END_OF_TEXT})
 @dataclass(frozen=True, slots=True)
 class GeneratorOptions:
     """`drafts` fixes the drafts a step (None: as many as pay); `constrains`: whether calls are kept well
-    formed while they are drawn; `keeper`: where the system block is kept between runs."""
+    formed while they are drawn; `keeper`: where the system block is kept between runs; `pictures`: what sees
+    pictures."""
 
     drafts: int | None = None
     constrains: bool = True
     keeper: Keeper | None = None
+    pictures: Pictures | None = None
 
 
 class Generator:
@@ -46,7 +49,7 @@ class Generator:
     ) -> None:
         """`sampling` is used where a request names none."""
         options = options or GeneratorOptions()
-        self.conversation = Conversation(cache, vocabulary, options.keeper)
+        self.conversation = Conversation(cache, vocabulary, options.keeper, options.pictures)
         self.speculator = Speculator(cache, options.drafts)
         self._cache = cache
         self._log = self.conversation.log
@@ -73,6 +76,7 @@ class Generator:
             plan = talk.plan(request)
             how, kept = talk.adopt(plan)
             started = time.perf_counter()
+            yield from talk.expire(request)
             yield from talk.read(cancelled)
             read = self._log.cached - kept
             prefilled = time.perf_counter()

@@ -16,19 +16,25 @@ from engine.features import missing_symbols
 from engine.generator import Generator, GeneratorOptions
 from engine.gguf.drafter import DrafterMetadata, read_drafter_file
 from engine.gguf.model import ModelMetadata, read_model_file
-from engine.identity import cache_key
+from engine.gguf.projector import ProjectorMetadata, read_projector_file
+from engine.identity import cache_key, file_identity
 from engine.keeper import Keeper
 from engine.kv_planner import Plan, Wishes, plan
 from engine.llama import Model, Weights
 from engine.protocol import Capabilities
 from engine.state_folder import StateFolder
 from engine.template_check import template_mismatch
+from engine.vision.embedding_store import EmbeddingStore
+from engine.vision.encoder import Encoder, EncoderOptions
+from engine.vision.grid import DEFAULT_CAP, MOST
+from engine.vision.pictures import Pictures
 
 SMALLEST_CONTEXT = 256
 
 _MOST_THREADS = 512
 _MOST_LAYERS = 512
 _DRAFTERS = "dflash*.gguf"
+_PROJECTORS = "mmproj*.gguf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,14 @@ class EngineOptions:
     kv_type: KvType | None = None
     drafter: Path | None = None
     """The drafter's file; None looks for a `dflash*.gguf` beside the model."""
+    projector: Path | None = None
+    """The vision projector's file; None looks for a `mmproj*.gguf` beside the model."""
+    sees: bool = True
+    """Whether the vision projector is used."""
+    picture_tokens: int = DEFAULT_CAP
+    """The most tokens of one picture."""
+    picture_folder: Path | None = None
+    """Where encoded pictures are kept; None keeps none."""
     drafts: int | None = None
     """Tokens drafted a step; None is as many as pay, 0 is plain decoding."""
     state_folder: Path | None = None
@@ -62,6 +76,7 @@ class Loaded:
     model: Model
     drafter: Weights | None
     cache: Cache
+    pictures: Pictures | None
     generator: Generator
     keeper: Keeper | None
     capabilities: Capabilities
@@ -69,6 +84,8 @@ class Loaded:
     def close(self) -> None:
         """Free everything."""
         self.generator.close()
+        if self.pictures is not None:
+            self.pictures.close()
         self.cache.close()
         if self.drafter is not None:
             self.drafter.close()
@@ -107,19 +124,27 @@ def load(path: Path, options: EngineOptions, goes_on: Callable[[], bool] = lambd
             weights, drafter = _load_drafter(found, context, context_options, gpu_layers, options.log_file)
     except EngineError as error:
         notices.append(_no_drafts(error))
+    pictures = None
+    try:
+        if files.projector is not None and settings.vision != "off":
+            pictures = _load_pictures(files.projector, model, metadata, settings, options)
+    except EngineError as error:
+        notices.append(_no_pictures(error))
     cache = Cache(context, model.vocabulary.size, drafter)
     capabilities = Capabilities(
         model_name=metadata.name,
         model_path=path,
         context_size=context.size,
         is_demo=metadata.is_demo,
+        vision=pictures is not None,
+        picture_tokens=options.picture_tokens if pictures is not None else 0,
         drafts=drafter is not None,
         notices=tuple(notices),
     )
     keeper = _keeper(metadata, found if drafter else None, context, settings, options)
-    generator_options = GeneratorOptions(options.drafts, constrains=options.constrains, keeper=keeper)
+    generator_options = GeneratorOptions(options.drafts, options.constrains, keeper, pictures)
     generator = Generator(cache, model.vocabulary, metadata.sampling, generator_options)
-    return Loaded(files, chosen, model, weights, cache, generator, keeper, capabilities)
+    return Loaded(files, chosen, model, weights, cache, pictures, generator, keeper, capabilities)
 
 
 def _keeper(
@@ -146,8 +171,13 @@ def plan_loading(files: ModelFiles, options: EngineOptions) -> Plan:
         ubatch=options.batch,
         gpu_layers=options.gpu_layers,
         drafter=True if options.drafter is not None else None,
+        vision=True if options.projector is not None else None,
     )
-    return plan(files, devices(), wishes)
+    return plan(files, devices(), wishes, options.picture_tokens)
+
+
+def _no_pictures(error: EngineError) -> str:
+    return f"The model cannot look at pictures. {error}"
 
 
 def _no_drafts(error: EngineError) -> str:
@@ -158,7 +188,25 @@ def find_files(path: Path, options: EngineOptions) -> tuple[ModelFiles, tuple[st
     """The model's file and its drafter's, checked, and what the person should know. Raises ModelError."""
     metadata = read_model_file(path)
     notices = list(_notices(metadata, options))
-    return ModelFiles(metadata, _find_drafter(metadata, options, notices)), tuple(notices)
+    drafter = _find_drafter(metadata, options, notices)
+    return ModelFiles(metadata, drafter, _find_projector(metadata, options, notices)), tuple(notices)
+
+
+def _find_projector(
+    metadata: ModelMetadata, options: EngineOptions, notices: list[str]
+) -> ProjectorMetadata | None:
+    """The projector that was named, or the first beside the model that fits it."""
+    if not options.sees:
+        return None
+    beside = sorted(metadata.path.parent.glob(_PROJECTORS))
+    refused: list[ModelError] = []
+    for path in [options.projector] if options.projector is not None else beside:
+        try:
+            return read_projector_file(path, metadata)
+        except ModelError as error:
+            refused.append(error)
+    notices += [_no_pictures(error) for error in refused[:1]]
+    return None
 
 
 def _find_drafter(
@@ -185,6 +233,27 @@ def _find_drafter(
         return found
     notices += [_no_drafts(error) for error in refused[:1]]
     return None
+
+
+def _load_pictures(
+    projector: ProjectorMetadata,
+    model: Model,
+    metadata: ModelMetadata,
+    settings: Settings,
+    options: EngineOptions,
+) -> Pictures:
+    """Raises EngineError; nothing is left in memory then."""
+    threads = options.threads or default_threads()
+    encoder_options = EncoderOptions(
+        metadata.shape.width, projector.blocks, options.picture_tokens, threads, settings.vision == "gpu"
+    )
+    try:
+        identity = file_identity(projector.path)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ModelError(f"{projector.path.name} could not be read.", why, "Check the file.") from error
+    store = EmbeddingStore(options.picture_folder) if options.picture_folder is not None else None
+    return Pictures(Encoder(projector.path, model, encoder_options, options.log_file), identity, store)
 
 
 def _load_drafter(
@@ -228,6 +297,10 @@ def _check(options: EngineOptions) -> None:
         raise EngineError(f"A batch of {options.batch} tokens is impossible.", "", "Use 1 to 8192.")
     if options.drafts is not None and options.drafts < 0:
         raise EngineError(f"{options.drafts} drafts are impossible.", "", "Use 0 or more.")
+    if not 1 <= options.picture_tokens <= MOST:
+        raise EngineError(
+            f"{options.picture_tokens} tokens a picture are impossible.", "", f"Use 1 to {MOST}."
+        )
 
 
 def default_threads() -> int:

@@ -30,11 +30,16 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An encoded picture (PNG or JPEG bytes) shown by the person or by a tool."""
+    """An encoded picture (PNG or JPEG bytes) shown by the person or by a tool.
+
+    Where `expired` says what it was, the model is to see these words in its place. Setting it changes no
+    message: what the model has read stays read, and the engine frees the picture's place.
+    """
 
     data: bytes
     width: int
     height: int
+    expired: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +53,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave back for the call `call_id`, as the model reads it."""
+    """What a tool gave back for the call `call_id`, as the model reads it.
+
+    Where `expired` says what it was, the model is to see these words instead, as with an `Image`.
+    """
 
     call_id: str
     name: str
     text: str
     is_error: bool = False
+    expired: str = field(default="", compare=False)
 
 
 Part = Text | Reasoning | Image | ToolCall | ToolResult

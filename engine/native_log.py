@@ -2,6 +2,7 @@
 
 import ctypes
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +23,10 @@ class _NativeLog:
         """One user more, whose log appends to `path`; None, or what cannot be written, discards it."""
         self._users[path] += 1
         self._redirect(path)
+
+    def join_in(self, set_log: Callable[..., None]) -> None:
+        """Take the log of another of llama.cpp's libraries, which is set by `set_log`."""
+        set_log(self._callback, ctypes.c_void_p(0))
 
     def leave(self, path: Path | None) -> None:
         """One user less; with the last one the log is closed, if it still goes to `path`."""

@@ -69,6 +69,14 @@ class PrefillProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class PictureProgress:
+    """Sent while the vision encoder works. Both counts are of its blocks."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class EngineNotice:
     """Something the person should know that stops nothing."""
 
@@ -163,6 +171,7 @@ class Done:
 
 Delta = (
     PrefillProgress
+    | PictureProgress
     | EngineNotice
     | SpanEvicted
     | TextDelta
@@ -178,7 +187,8 @@ Delta = (
 class Capabilities:
     """What a loaded model can do.
 
-    `drafts`: whether a drafter helps it. `notices` are sentences the person should see once.
+    `vision`: whether it sees pictures, each of them with at most `picture_tokens` tokens. `drafts`: whether a
+    drafter helps it. `notices` are sentences the person should see once.
     """
 
     model_name: str
@@ -186,6 +196,7 @@ class Capabilities:
     context_size: int
     is_demo: bool = False
     vision: bool = False
+    picture_tokens: int = 0
     drafts: bool = False
     notices: Sequence[str] = ()
 

@@ -6,11 +6,13 @@ more tokens a second, or neither.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from engine.cache import Cache
 from engine.depth import Costs, Depth
 from engine.ngram import Match, NgramIndex
+from engine.vision.pictures import is_place
 
 Origin = Literal["none", "drafter", "ngram"]
 
@@ -96,14 +98,17 @@ class Speculator:
         match = self._index.match(min(room, _NGRAM_MOST))
         if match is None:
             return None
+        tokens = tuple(takewhile(lambda token: not is_place(token), match.tokens))
+        if not tokens:
+            return None
         kind = _kind(match)
-        choice = self._ngram[kind].choose(len(match.tokens))
+        choice = self._ngram[kind].choose(len(tokens))
         if not choice.depth:
             return None
         rival = self._drafter.rate(depth) if self._drafter else self._ngram[kind].rate(0)
         if not choice.is_trial and choice.rate <= rival:
             return None
-        return Proposal(match.tokens[: choice.depth], "ngram", kind)
+        return Proposal(tokens[: choice.depth], "ngram", kind)
 
 
 def _kind(match: Match) -> int:

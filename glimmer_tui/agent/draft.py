@@ -5,6 +5,7 @@ from engine.protocol import (
     Delta,
     Done,
     EngineNotice,
+    PictureProgress,
     PrefillProgress,
     ReasoningDelta,
     SpanEvicted,
@@ -38,7 +39,7 @@ class Draft:
                 self._call(delta, call if problem != "no_recipient" else None)
             case Done():
                 self.done = delta
-            case PrefillProgress() | EngineNotice() | SpanEvicted() | ToolCallStarted():
+            case PrefillProgress() | PictureProgress() | EngineNotice() | SpanEvicted() | ToolCallStarted():
                 pass
 
     def message(self) -> Message | None:

@@ -18,7 +18,6 @@ from engine.buffer_sizes import (
     BufferKind,
     KvType,
     ModelFiles,
-    Projector,
     Settings,
     cell_bytes,
     local_cells,
@@ -26,6 +25,7 @@ from engine.buffer_sizes import (
 )
 from engine.gguf.drafter import read_drafter_file
 from engine.gguf.model import read_model_file
+from engine.gguf.projector import ProjectorMetadata
 from engine.placement import Device
 
 MIB = 1024**2
@@ -195,7 +195,9 @@ def test_two_gpus_share_the_layers_by_their_free_memory(files: dict[str, Path]) 
 
 
 def test_images_take_a_mask_of_all_pairs_of_patches(files: dict[str, Path]) -> None:
-    loaded = ModelFiles(read_model_file(files["true"]), None, Projector(1000, 16, 32))
+    loaded = ModelFiles(
+        read_model_file(files["true"]), None, ProjectorMetadata(Path("p.gguf"), 1000, 16, 32, 2)
+    )
 
     def compute(tokens: int) -> int:
         settings = Settings(4096, "f16", 512, 32, 0, False, "cpu", tokens)

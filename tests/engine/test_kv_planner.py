@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.buffer_sizes import KvType, ModelFiles, Projector, Settings
+from engine.buffer_sizes import KvType, ModelFiles, Settings
 from engine.errors import ModelError
 from engine.gguf.drafter import DrafterMetadata
 from engine.gguf.model import ModelMetadata, Shape, WeightSizes
+from engine.gguf.projector import ProjectorMetadata
 from engine.kv_planner import CPU_MARGIN, GPU_MARGIN, Plan, Wishes, plan
 from engine.placement import Device
 from engine.protocol import Sampling
@@ -53,7 +54,7 @@ DRAFTER = DrafterMetadata(
     has_embedding=False,
     has_head=False,
 )
-PROJECTOR = Projector(1_400_328_928, 1536, 8960)
+PROJECTOR = ProjectorMetadata(Path("mmproj.gguf"), 1_400_328_928, 1536, 8960, 50)
 FILES = ModelFiles(model(FOR_24_GB), DRAFTER, PROJECTOR)
 
 

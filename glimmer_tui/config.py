@@ -62,6 +62,14 @@ class ModelSettings(_Table):
     """The drafter's GGUF file; the one beside the model when not given."""
     draft: bool = True
     """Whether tokens are drafted, which changes the speed alone."""
+    projector: _PathText | None = None
+    """The vision projector's GGUF file; the one beside the model when not given."""
+    see_pictures: bool = True
+    """Whether the vision projector is loaded."""
+    picture_tokens: int = Field(default=1196, ge=1, le=4096)
+    """The most tokens of one picture."""
+    pictures_kept: int = Field(default=3, ge=1, le=100)
+    """Pictures the model keeps in sight; older ones are taken out of its context."""
     constrain_calls: bool = True
     """Whether tool calls are kept well formed while they are written."""
     temperature: float | None = Field(default=None, ge=0, le=5)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["read", "write", "delete", "execute", "test"]
+Kind = Literal["read", "write", "delete", "execute", "test", "screen"]
 Mode = Literal["read-only", "ask", "auto-edit", "auto"]
 MODES: tuple[Mode, ...] = ("read-only", "ask", "auto-edit", "auto")
 
@@ -13,7 +13,7 @@ class Action:
     """One thing a plan would do.
 
     `target` is a workspace-relative POSIX path for read, write and delete; the exact command for
-    execute and test.
+    execute and test; "desktop" for screen, which takes a picture of everything the person's screen shows.
     """
 
     kind: Kind

@@ -26,6 +26,7 @@ class Approvals:
     - A command covers the same commands word for word in the same folder, each part of a list apart.
     - A command whose wildcards or variables may stand for other things next time is not remembered.
     - A deletion, or reading a secret, covers that one path.
+    - A picture of the screen is not remembered: it shows something else each time.
     """
 
     def __init__(self) -> None:
@@ -63,11 +64,15 @@ class Approvals:
                 return len(unapproved) < len(found) and all(
                     _only_reads(unit, root, cwd) for unit in unapproved
                 )
+            case "screen":
+                return False
             case _:
                 return action in self._paths
 
     def describe(self, actions: Sequence[Action]) -> str:
-        """What "always" would allow, in words for the person."""
+        """What "always" would allow, in words for the person; "" where it is not offered."""
+        if any(action.kind == "screen" for action in actions):
+            return ""
         changing = [
             action for action in actions if action.kind in {"execute", "test"} and varies(action.target)
         ]
@@ -125,7 +130,7 @@ def _described(action: Action) -> str:
             return f"edits to `{escaped(action.target)}`"
         case "delete":
             return f"deleting `{escaped(action.target)}`"
-        case "read":
+        case "read" | "screen":
             return f"reading `{escaped(action.target)}`"
         case "execute":
             return f"the command `{escaped(action.target)}`"

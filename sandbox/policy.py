@@ -37,6 +37,8 @@ def _one(action: Action, mode: Mode, approvals: Approvals, root: Path, cwd: Path
             ruling = _read(action, mode, root)
         case "write" | "delete":
             ruling = _change(action, mode, root)
+        case "screen":
+            ruling = _screen(mode)
     if ruling.verdict == "ask" and approvals.covers(action, root, cwd):
         return Ruling("allow", "Approved for this session.")
     return ruling
@@ -54,6 +56,13 @@ def _command(action: Action, mode: Mode, risk: Risk) -> Ruling:
     if action.kind == "test":
         return Ruling("ask", "Tests run the project's own code.")
     return Ruling("ask", f"Not known to only read: {escaped(risk.reason)}.")
+
+
+def _screen(mode: Mode) -> Ruling:
+    """Asked each time in every mode: what else is on the screen is known to nobody but the person."""
+    if mode == "read-only":
+        return Ruling("deny", f"The whole screen would be photographed. {_READ_ONLY}")
+    return Ruling("ask", "The model would see everything that is on your screen now.")
 
 
 def _read(action: Action, mode: Mode, root: Path) -> Ruling:

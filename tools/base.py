@@ -48,6 +48,15 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture for the model: PNG bytes and their size in pixels."""
+
+    data: bytes
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
 class Display:
     """What the person sees of a result. `title` is one line; `body` is plain text, never markup."""
 
@@ -62,13 +71,14 @@ class Result:
     """What came of a call: one value for the model, another for the person.
 
     `error` names the kind of failure ("no_match", "not_unique", ...), "" when it went well. `changed` lists
-    the workspace-relative paths that were written or deleted.
+    the workspace-relative paths that were written or deleted. `images` follow the words, for the model.
     """
 
     for_model: str
     display: Display
     error: str = ""
     changed: tuple[PurePosixPath, ...] = ()
+    images: tuple[Picture, ...] = ()
 
     @property
     def is_error(self) -> bool:

@@ -10,17 +10,21 @@ from tools.failure import failure
 from tools.schema import ToolSpec, tool_schema
 
 MOST_PROBLEMS = 5
+ONLY_WITH_PICTURES = frozenset({"screenshot"})
+"""Tools whose result is a picture: of no use to a model that sees none, and not offered to it."""
 
 
 class Registry:
     """A fixed set of tools, in the order in which the model is told of them."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, tools: Iterable[Tool], *, sees_pictures: bool = False) -> None:
+        """`sees_pictures`: whether the model can; without it, tools that show pictures are left out."""
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.name in self._tools:
                 raise ValueError(f"Two tools are named {tool.name}.")
-            self._tools[tool.name] = tool
+            if sees_pictures or tool.name not in ONLY_WITH_PICTURES:
+                self._tools[tool.name] = tool
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -36,14 +36,10 @@ class RunTool:
 
     def prepare(self, arguments: RunArguments) -> Plan | Result:
         """Check the command's form; nothing runs."""
-        command = arguments.command
-        timeout = DEFAULT_SECONDS if arguments.timeout is None else arguments.timeout
-        if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
-            return failure("invalid_arguments", "command is empty, too long, or holds a NUL character.")
-        if not 0 < timeout <= MOST_SECONDS:
-            return failure("invalid_arguments", f"timeout must be from 1 to {MOST_SECONDS:.0f} seconds.")
-        line = CommandLine(command, self._shell.cwd, timeout)
-        return Plan((Action("execute", command),), line, payload=line)
+        line = planned_line(arguments.command, arguments.timeout, self._shell.cwd)
+        if isinstance(line, Result):
+            return line
+        return Plan((Action("execute", line.command),), line, payload=line)
 
     def apply(self, plan: Plan, running: Running) -> Result:
         """Run it. An exit code other than 0 is told, and is no failure of the call."""
@@ -51,13 +47,24 @@ class RunTool:
         done = run_line(self._shell, line, running)
         if isinstance(done, Result):
             return done
-        ending = _ending(done, line.timeout)
+        end = ending(done, line.timeout)
         text = head_and_tail(done.text.strip("\n"), LONGEST, HINT, done.cut)
-        for_model = f"{text}\n{ending}" if text else ending
-        return Result(for_model, Display(f"{line.command.strip()} {ending}", done.screen, "terminal"))
+        for_model = f"{text}\n{end}" if text else end
+        return Result(for_model, Display(f"{line.command.strip()} {end}", done.screen, "terminal"))
 
 
-def _ending(done: Finished, timeout: float) -> str:
+def planned_line(command: str, timeout: float | None, cwd: str) -> CommandLine | Result:
+    """The command as a person would approve it, or what is wrong with its form."""
+    seconds = DEFAULT_SECONDS if timeout is None else timeout
+    if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
+        return failure("invalid_arguments", "command is empty, too long, or holds a NUL character.")
+    if not 0 < seconds <= MOST_SECONDS:
+        return failure("invalid_arguments", f"timeout must be from 1 to {MOST_SECONDS:.0f} seconds.")
+    return CommandLine(command, cwd, seconds)
+
+
+def ending(done: Finished, timeout: float) -> str:
+    """How a command ended, as the model is told."""
     note = f"[{done.restarted}]\n" if done.restarted else ""
     if done.timed_out:
         return f"{note}[stopped after {timeout:g} s]"

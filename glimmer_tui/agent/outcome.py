@@ -1,8 +1,9 @@
 """What comes of a call that did not simply run, in the fixed words the model knows."""
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 
-from engine.messages import Message, ToolCall, ToolResult
+from engine.messages import Image, Message, ToolCall, ToolResult
 from engine.protocol import ToolCallFailed
 from glimmer_tui.agent.prompt import note_message
 from tools.base import Display, Result
@@ -23,8 +24,15 @@ class Outcome:
     def __post_init__(self) -> None:
         result = ToolResult(self.call.id, self.call.name, self.result.for_model, self.result.is_error)
         named = bool(self.call.name)
-        message = Message("tool", (result,)) if named else note_message(self.result.for_model)
+        pictures = (Image(picture.data, picture.width, picture.height) for picture in self.result.images)
+        message = Message("tool", (result, *pictures)) if named else note_message(self.result.for_model)
         object.__setattr__(self, "message", message)
+
+    @property
+    def told(self) -> str:
+        """Words and pictures as one text, to tell results apart."""
+        pictures = (sha256(picture.data).hexdigest() for picture in self.result.images)
+        return "\n".join((self.result.for_model, *pictures))
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -136,7 +136,7 @@ class Turn:
             await self._history.add(outcome.message)
             self._changed.update(dict.fromkeys(outcome.changed))
             outcomes.append((_call_text(outcome), outcome))
-            looping = self._guard.add(outcomes[-1][0], outcome.result.for_model) or looping
+            looping = self._guard.add(outcomes[-1][0], outcome.told) or looping
         self._dead_ends.add((draft.reply_id, *(outcome.message.id for _, outcome in outcomes)), outcomes)
         return looping
 

@@ -69,6 +69,7 @@ def resolve(folder: Path, flags: Flags) -> Options:
             sampling=_sampling(flags, config.model, bundled=model is None),
             max_tokens=project.agent.max_tokens or config.agent.max_tokens,
             max_steps=flags.max_steps or project.agent.max_steps or config.agent.max_steps,
+            pictures_kept=config.model.pictures_kept,
             instructions=_instructions(root) if trusted else None,
             notices=() if trusted else _untrusted(root),
         ),

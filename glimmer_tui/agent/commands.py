@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-CommandAction = Literal["help", "undo", "redo", "new", "mode", "reasoning", "quit"]
+CommandAction = Literal["help", "undo", "redo", "new", "image", "expire", "mode", "reasoning", "quit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("/undo", "Put files back as they were before the last turn", "undo"),
     Command("/redo", "Bring back what the last undo took away", "redo"),
     Command("/new", "Start a new conversation", "new"),
+    Command("/image", "Show the model a picture: a file's, or the clipboard's", "image", "[path]"),
+    Command("/expire", "Take old pictures and long results out of the model's view", "expire"),
     Command("/mode", "What may happen without asking", "mode", "read-only|ask|auto-edit|auto"),
     Command("/reasoning", "How much the model thinks first", "reasoning", "low|medium|high|xhigh"),
     Command("/quit", "Leave Glimmer", "quit"),

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from engine.messages import Message, ToolCall, ToolResult
+from glimmer_tui.agent.sight import Expired, Sight
 from glimmer_tui.agent.store import ConversationFile
 
 INTERRUPTED = "Interrupted before it finished."
@@ -17,7 +18,14 @@ class History:
     saved, `on_problem` is told once and the conversation goes on in memory.
     """
 
-    def __init__(self, file: ConversationFile | None, on_problem: Callable[[OSError], None]) -> None:
+    def __init__(
+        self,
+        file: ConversationFile | None,
+        on_problem: Callable[[OSError], None],
+        sight: Sight | None = None,
+    ) -> None:
+        """`sight` says what the model keeps in view."""
+        self._sight = sight or Sight()
         self._file = file
         self._on_problem = on_problem
         self._messages: list[Message] = []
@@ -29,8 +37,16 @@ class History:
 
     @property
     def seen(self) -> tuple[Message, ...]:
-        """What the model still sees: all but what was forgotten."""
+        """What the model still sees: all but what was forgotten, with marks where it is out of view."""
+        return self._sight.of(self._remembered)
+
+    @property
+    def _remembered(self) -> tuple[Message, ...]:
         return tuple(message for message in self._messages if message.id not in self._forgotten)
+
+    def expire(self) -> Expired:
+        """Take old pictures and results out of the model's view; the record keeps them."""
+        return self._sight.expire(self._remembered)
 
     def forget(self, ids: Iterable[str]) -> None:
         """Take messages out of the model's sight; a call goes with its result. The record keeps them."""
@@ -40,6 +56,7 @@ class History:
         """Append, then save. The messages count at once; only the saving is waited for."""
         self._messages.extend(messages)
         for message in messages:
+            self._sight.note(message)
             await self._save(message)
 
     async def restore(self, messages: Sequence[Message]) -> None:

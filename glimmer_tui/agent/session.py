@@ -19,6 +19,7 @@ from glimmer_tui.agent.outcome import CANCELLED
 from glimmer_tui.agent.prompt import user_message
 from glimmer_tui.agent.restored import restored_events, restored_note
 from glimmer_tui.agent.settings import SessionSettings
+from glimmer_tui.agent.sight import Expired, Sight
 from glimmer_tui.agent.store import Store
 from glimmer_tui.agent.turn import Turn, TurnEnd, failure
 from sandbox.actions import Decision, Mode
@@ -136,6 +137,10 @@ class Session:
             await self._engine.reset()
         except EngineError as problem:
             self._outbox.put(Notice(str(problem), "error"))
+
+    def expire(self) -> Expired:
+        """Take old pictures and long results out of the model's view, from the next step on."""
+        return self._history.expire()
 
     async def preview_undo(self) -> tuple[Restored, ...]:
         """What `undo` would do to each file of the last turn; () when there is nothing to undo."""
@@ -276,7 +281,7 @@ class Session:
         return self.busy
 
     def _new_history(self) -> History:
-        return History(self._store.create(), self._unsaved)
+        return History(self._store.create(), self._unsaved, Sight(self._settings.pictures_kept))
 
     def _unsaved(self, problem: OSError) -> None:
         self._outbox.put(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engine.messages import Strength
 from engine.protocol import SamplingWish
 from glimmer_tui.agent.prompt import Instructions
+from glimmer_tui.agent.sight import PICTURES_KEPT
 
 MAX_STEPS = 50
 """Model steps of one turn, unless the settings say otherwise."""
@@ -24,6 +25,7 @@ class SessionSettings:
     sampling: SamplingWish | None = None
     max_tokens: int | None = None
     max_steps: int = MAX_STEPS
+    pictures_kept: int = PICTURES_KEPT
     instructions: Instructions | None = None
     notices: tuple[str, ...] = ()
 

@@ -1,7 +1,7 @@
 """Pictures: what they cost. `python -m benchmarks.vision`.
 
 Time to encode, memory and tokens by size of the picture, time when it is kept on disk, and what the expiry of
-ten screens reads again. Without a projector beside the model one of random weights is made: it costs the same.
+ten screens reads again. Without a projector beside the model one of random weights is made; it costs as much.
 """
 
 import argparse

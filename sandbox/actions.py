@@ -14,10 +14,12 @@ class Action:
 
     `target` is a workspace-relative POSIX path for read, write and delete; the exact command for
     execute and test; "desktop" for screen, which takes a picture of everything the person's screen shows.
+    `network`: a command would run with the network, which confined commands otherwise lack.
     """
 
     kind: Kind
     target: str
+    network: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class Approvals:
     - An edit covers edits to every ordinary file, never secrets or what steers git, the editor or the shell.
     - A test covers the same test runner on other tests, with no option it was not approved with.
     - A command covers the same commands word for word in the same folder, each part of a list apart.
+    - A command with the network covers the same whole command with it, and never one without or another.
     - A command whose wildcards or variables may stand for other things next time is not remembered.
     - A deletion, or reading a secret, covers that one path.
     - A picture of the screen is not remembered: it shows something else each time.
@@ -34,6 +35,7 @@ class Approvals:
         self._paths: set[Action] = set()
         self._tests: set[tuple[Path | None, Unit]] = set()
         self._commands: set[tuple[Path | None, Unit]] = set()
+        self._networked: set[tuple[Path | None, tuple[Unit, ...]]] = set()
 
     def remember(self, actions: Iterable[Action], cwd: Path | None = None) -> None:
         """Note what was approved for the rest of the session; commands, for the folder they ran in."""
@@ -43,6 +45,9 @@ class Approvals:
                     self._edits = True
                 case "test" if not varies(action.target):
                     self._tests.update((cwd, unit) for unit in units(action.target))
+                case "execute" if action.network:
+                    if not varies(action.target):
+                        self._networked.add((cwd, units(action.target)))
                 case "execute" if not varies(action.target):
                     self._commands.update((cwd, unit) for unit in units(action.target))
                 case "read" | "write" | "delete":
@@ -58,6 +63,8 @@ class Approvals:
         match action.kind:
             case "write" if _ordinary(action):
                 return self._edits
+            case "execute" if action.network:
+                return (cwd, units(action.target)) in self._networked
             case "test" | "execute":
                 found = units(action.target)
                 unapproved = [unit for unit in found if not self._approved(unit, cwd)]
@@ -133,7 +140,8 @@ def _described(action: Action) -> str:
         case "read" | "screen":
             return f"reading `{escaped(action.target)}`"
         case "execute":
-            return f"the command `{escaped(action.target)}`"
+            network = " with the network" if action.network else ""
+            return f"the command `{escaped(action.target)}`{network}"
         case "test":
             found = units(action.target)
             shown = " ".join(_runner(found[0])) if len(found) == 1 and found[0][0] != WHOLE else action.target

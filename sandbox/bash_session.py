@@ -1,21 +1,19 @@
 """One living bash on a pseudo-terminal, and the channel that hands it commands and brings back statuses.
 
-The command travels in a file and the status in a pipe, both in a private folder, so nothing is typed at
-the terminal and nothing in the output can pass for a status. Only when a command has ended does bash get
-a fresh random word to print, which marks in the stream where the command's output ends; it is taken out.
+The command travels in a file and the status in a pipe, both in a folder of the session's own, so nothing is
+typed at the terminal and nothing in the output can pass for a status. Only when a command has ended does
+bash get a fresh random word to print, which marks in the stream where the command's output ends; it is taken
+out.
 """
 
 import os
 import secrets
 import select
-import shutil
 import signal
 import sys
-import tempfile
 import termios
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from typing import Any
 import pexpect
 
 from sandbox import pty_child
-from sandbox.processes import Process, family, send
+from sandbox.processes import Process, family, inner_number, send
 
 ROWS, COLUMNS = 24, 80
 _BLOCK = 1 << 16
@@ -84,31 +82,50 @@ class Report:
     cwd: str
 
 
-class BashSession:
-    """Bash from its start to its end. Not thread-safe; the bytes it prints go to the `sink` of each call."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How bash starts: its path, the project's folder, the folder it starts in, and its environment.
 
-    def __init__(self, bash: str, root: Path, cwd: Path, env: Mapping[str, str]) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="glimmer-"))
-        self._removed = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+    `confined` makes of the words of a program those that run it confined.
+    """
+
+    bash: str
+    root: Path
+    cwd: Path
+    env: Mapping[str, str]
+    confined: Callable[[list[str]], list[str]]
+
+
+class BashSession:
+    """Bash from its start to its end. Not thread-safe; the bytes it prints go to the `sink` of each call.
+
+    `folder` is where commands and statuses pass through; nobody but the session writes there.
+    """
+
+    def __init__(self, start: Start, folder: Path) -> None:
+        self._folder = folder
         self._mark = f"GLIMMER_SHELL={secrets.token_hex(16)}"
         self._word = ""
         self._told = bytearray()
         self._bash = 0
+        self._keepers: set[int] = set()
         self._killed = False
         self._child: Any = None
         self._channels: list[int] = []
         try:
+            self._clear()
             for name in ("ask", "tell"):
                 os.mkfifo(self._folder / name, 0o600)
                 self._channels.append(os.open(self._folder / name, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
-            self._spawn(bash, root, cwd, env)
+            self._spawn(start)
         except BaseException:
             self.close()
             raise
 
-    def _spawn(self, bash: str, root: Path, cwd: Path, env: Mapping[str, str]) -> None:
+    def _spawn(self, start: Start) -> None:
+        bash = start.bash
         name, _, value = self._mark.partition("=")
-        program = [bash, "--norc", "--noprofile", "-c", _DRIVER, "bash", str(self._folder), str(root)]
+        program = [bash, "--norc", "--noprofile", "-c", _DRIVER, "bash", str(self._folder), str(start.root)]
         terminal = {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}
         try:
             # Newer Pythons warn about forking beside threads; the child here does nothing but exec.
@@ -116,9 +133,9 @@ class BashSession:
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self._child = pexpect.spawn(
                     sys.executable,
-                    ["-I", "-S", str(pty_child.__file__), *program],
-                    env={**env, **terminal, name: value},
-                    cwd=str(cwd),
+                    ["-I", "-S", str(pty_child.__file__), *start.confined(program)],
+                    env={**start.env, **terminal, name: value},
+                    cwd=str(start.cwd),
                     echo=False,
                     dimensions=(ROWS, COLUMNS),
                 )
@@ -132,7 +149,7 @@ class BashSession:
                 why = said.decode("utf-8", "replace")[-500:]
                 raise ShellUnavailable(_NOT_STARTED, why, f"Check that {bash} runs.")
             self.pump(said.extend, 0.05)
-        self._bash = int(ready.split()[1])
+        self._find_bash(int(ready.split()[1]))
         self._settings = termios.tcgetattr(self._child.child_fd)
 
     def alive(self) -> bool:
@@ -248,13 +265,31 @@ class BashSession:
         for channel in self._channels:
             os.close(channel)
         self._channels.clear()
-        self._removed()
+        self._clear()
+
+    def _clear(self) -> None:
+        for name in ("ask", "tell", "command"):
+            (self._folder / name).unlink(missing_ok=True)
+
+    def _find_bash(self, number: int) -> None:
+        """Find bash by the number it knows itself by, and whoever stands between it and the child.
+
+        Confined, bash counts processes from 1 of its own, and what confines it must outlive its commands.
+        """
+        parents = {process.pid: process.parent for process in self._family()}
+        pid = next((pid for pid in parents if inner_number(pid) == number), 0)
+        if not pid:
+            raise ShellUnavailable(_NOT_STARTED, "It ended as soon as it had started.", "Try again.")
+        self._bash = pid
+        while pid in parents:
+            self._keepers.add(pid)
+            pid = parents[pid]
 
     def _family(self) -> list[Process]:
         return family(frozenset({self._child.pid, self._bash} - {0}), self._mark)
 
     def _others(self) -> list[Process]:
-        return [process for process in self._family() if process.pid not in (self._child.pid, self._bash)]
+        return [process for process in self._family() if process.pid not in self._keepers]
 
     def _kill(self, sink: Callable[[bytes], object]) -> None:
         deadline = time.monotonic() + 5.0

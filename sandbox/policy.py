@@ -1,6 +1,7 @@
 """What may happen without asking, what the person is asked about, and what never happens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from sandbox.actions import Action, Mode, Ruling
@@ -13,15 +14,32 @@ _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 _READ_ONLY = "The mode is read-only. Choose another mode to allow it: Shift+Tab, or /mode ask."
 
 
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    mode: Mode
+    approvals: Approvals
+    root: Path
+    cwd: Path | None
+    isolated: bool
+
+
 def rule(
-    actions: Sequence[Action], mode: Mode, approvals: Approvals, root: Path, cwd: Path | None = None
+    actions: Sequence[Action],
+    mode: Mode,
+    approvals: Approvals,
+    root: Path,
+    cwd: Path | None = None,
+    *,
+    isolated: bool = True,
 ) -> Ruling:
     """The ruling on a plan: the strictest of its actions' rulings, with the reasons of those as strict.
 
     `cwd` is the folder commands would run in, by default `root`. What is forbidden is denied whatever the
-    mode and the approvals say; an approval only ever turns "ask" into "allow".
+    mode and the approvals say; an approval only ever turns "ask" into "allow". Where commands are not
+    `isolated` by the operating system, no mode lets one run unasked that may do more than read.
     """
-    rulings = [_one(action, mode, approvals, root, cwd) for action in actions]
+    judging = _Judging(mode, approvals, root, cwd, isolated)
+    rulings = [_one(action, judging) for action in actions]
     strictest = max(rulings, key=lambda ruling: _STRICTNESS[ruling.verdict], default=Ruling("allow"))
     reasons = dict.fromkeys(
         ruling.reason for ruling in rulings if ruling.verdict == strictest.verdict and ruling.reason
@@ -29,33 +47,46 @@ def rule(
     return Ruling(strictest.verdict, " ".join(reasons))
 
 
-def _one(action: Action, mode: Mode, approvals: Approvals, root: Path, cwd: Path | None) -> Ruling:
+def _one(action: Action, judging: _Judging) -> Ruling:
+    mode, root, cwd = judging.mode, judging.root, judging.cwd
     match action.kind:
         case "execute" | "test":
-            ruling = _command(action, mode, assess(action.target, root, cwd))
+            ruling = _command(action, judging, assess(action.target, root, cwd))
         case "read":
             ruling = _read(action, mode, root)
         case "write" | "delete":
             ruling = _change(action, mode, root)
         case "screen":
             ruling = _screen(mode)
-    if ruling.verdict == "ask" and approvals.covers(action, root, cwd):
+    if ruling.verdict == "ask" and judging.approvals.covers(action, root, cwd):
         return Ruling("allow", "Approved for this session.")
     return ruling
 
 
-def _command(action: Action, mode: Mode, risk: Risk) -> Ruling:
+def _command(action: Action, judging: _Judging, risk: Risk) -> Ruling:
     if risk.level == "forbidden":
         return Ruling("deny", f"It {risk.reason}. No mode allows that.")
-    if mode == "read-only":
+    if judging.mode == "read-only":
         return Ruling("deny", f"`{escaped(action.target)}` would run a command. {_READ_ONLY}")
-    if risk.level == "read" or (mode == "auto" and not risk.secret):
+    if risk.level == "read" and not action.network:
         return Ruling("allow")
+    doubts = list(_doubts(action, judging, risk))
+    return Ruling("ask", " ".join(doubts)) if doubts else Ruling("allow")
+
+
+def _doubts(action: Action, judging: _Judging, risk: Risk) -> Iterator[str]:
+    """What the person is asked about a command that may do more than read."""
+    if action.network:
+        yield "It would use the network, which commands do not have otherwise."
     if risk.secret:
-        return Ruling("ask", "The command may read a secret.")
-    if action.kind == "test":
-        return Ruling("ask", "Tests run the project's own code.")
-    return Ruling("ask", f"Not known to only read: {escaped(risk.reason)}.")
+        yield "The command may read a secret."
+    elif judging.mode == "auto":
+        if not judging.isolated:
+            yield "Nothing confines commands on this machine."
+    elif action.kind == "test":
+        yield "Tests run the project's own code."
+    else:
+        yield f"Not known to only read: {escaped(risk.reason)}."
 
 
 def _screen(mode: Mode) -> Ruling:

@@ -44,6 +44,17 @@ def send(processes: list[Process], number: signal.Signals) -> None:
             os.kill(process.pid, number)
 
 
+def inner_number(pid: int) -> int:
+    """The number a process knows itself by, where it may count only processes of its own; 0 if it is gone."""
+    if not os.path.exists(f"{_PROC}/self/stat"):
+        return pid
+    with suppress(OSError):
+        for line in _content(f"{_PROC}/{pid}/status").splitlines():
+            if line.startswith(b"NSpid:"):
+                return int(line.split()[-1])
+    return 0
+
+
 def _linux(mark: str) -> list[Process]:
     wanted = mark.encode()
     found: list[Process] = []

@@ -3,6 +3,9 @@
 Working folder and variables stay from one command to the next. A command cannot wait for a person: its
 input is empty and there is no keyboard to read. When it passes its time limit or is cancelled, it ends
 with everything it started, and a new bash takes over in the same folder.
+
+Bash runs confined by the operating system, as far as the machine offers it. A command that may use the
+network gets a bash of its own, since the one that lives on has none.
 """
 
 import os
@@ -10,11 +13,15 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sandbox.bash_session import BashSession, ShellUnavailable
+from sandbox.bash_session import BashSession, ShellUnavailable, Start
 from sandbox.env import child_environment
+from sandbox.isolation.confinement import Confinement, confinement
+from sandbox.isolation.private_folder import PrivateFolder
+from sandbox.isolation.status import IsolationStatus
+from sandbox.isolation.view import NoView
 from sandbox.refusals import shown
 from sandbox.terminal_text import Live, Recording, bounded, joined, plain
 
@@ -24,6 +31,7 @@ TEXT_LIMIT = 20_000
 _HEAD_BYTES, _TAIL_BYTES = 64 << 10, 128 << 10
 _LIVE_CHARACTERS = 8_000
 _LIVE_SECONDS = 0.05
+_APART = "[It ran with the network, in a shell of its own: its folder and variables are not kept.]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +58,20 @@ class Finished:
 class Shell:
     """A bash in the workspace, started with the first command. One command runs at a time; others wait."""
 
-    def __init__(self, root: Path, env: Mapping[str, str] | None = None, shell: str = "") -> None:
+    def __init__(
+        self,
+        root: Path,
+        env: Mapping[str, str] | None = None,
+        shell: str = "",
+        confined: Confinement | None = None,
+    ) -> None:
+        """`confined` is by default the best there is on this machine; finding out waits until it matters."""
         self._root = root.resolve()
         self._env = child_environment(os.environ if env is None else env)
         self._bash = shell
+        self._confined = confined
+        self._private: PrivateFolder | None = None
+        self._network = False
         self._cwd = self._root
         self._session: BashSession | None = None
         self._turn = threading.Lock()
@@ -64,13 +82,25 @@ class Shell:
         """The folder the next command starts in, absolute."""
         return str(self._cwd)
 
+    @property
+    def isolation(self) -> IsolationStatus:
+        """How commands are confined. Blocks the first time, while it is found out."""
+        return self._confinement().status
+
     def run(
-        self, command: str, timeout: float, output: Callable[[str], None], cancelled: threading.Event
+        self,
+        command: str,
+        timeout: float,
+        output: Callable[[str], None],
+        cancelled: threading.Event,
+        *,
+        network: bool = False,
     ) -> Finished:
         """Run a command to its end, `timeout` seconds at most, or until `cancelled` is set.
 
         `output` gets what the command prints while it runs, at most 20 times a second and 8,000
-        characters at a time. Raises ShellUnavailable when bash cannot be started.
+        characters at a time. With `network` it runs in a bash of its own that has it, in the same folder;
+        what it sets ends with it. Raises ShellUnavailable when bash cannot be started.
         """
         with self._turn:
             if self._closing.is_set():
@@ -79,6 +109,8 @@ class Shell:
                 return self._not_run("The command holds a NUL character and was not run.", exit_code=2)
             if cancelled.is_set():
                 return self._not_run("The command was cancelled before it ran.")
+            if network and self.isolation.isolated:
+                return self._apart(command, timeout, output, cancelled)
             session = self._session or self._start()
             run = _Run(session, output)
             try:
@@ -92,6 +124,21 @@ class Shell:
         self._closing.set()
         with self._turn:
             self._discard()
+            if self._private is not None:
+                self._private.remove()
+
+    def _apart(
+        self, command: str, timeout: float, output: Callable[[str], None], cancelled: threading.Event
+    ) -> Finished:
+        """Run one command with the network, in a clean bash: what was set before has no say in it."""
+        once = Shell(self._root, self._env, self._bash, self._confinement())
+        once._closing, once._private, once._cwd = self._closing, self._own_folder(), self._cwd
+        once._network = True
+        try:
+            done = once.run(command, timeout, output, cancelled)
+        finally:
+            once._discard()
+        return replace(done, text=_with_note(done.text, _APART), restarted="", cwd=self.cwd)
 
     def _carry_out(
         self, session: BashSession, run: "_Run", command: str, timeout: float, cancelled: threading.Event
@@ -157,8 +204,31 @@ class Shell:
         bash = self._bash or self._find_bash()
         if not self._inside(str(self._cwd)):
             self._cwd = self._root
-        self._session = BashSession(bash, self._root, self._cwd, self._env)
+        confined, private = self._confinement(), self._own_folder().path
+        channel = private / "once" if self._network else private
+        channel.mkdir(mode=0o700, exist_ok=True)
+        start = Start(
+            bash,
+            self._root,
+            self._cwd,
+            confined.environment(private),
+            lambda program: confined.start(program, private, channel, network=self._network),
+        )
+        try:
+            self._session = BashSession(start, channel)
+        except NoView as problem:
+            raise ShellUnavailable("The shell could not be confined.", str(problem)) from problem
         return self._session
+
+    def _confinement(self) -> Confinement:
+        if self._confined is None:
+            self._confined = confinement(self._root, self._env)
+        return self._confined
+
+    def _own_folder(self) -> PrivateFolder:
+        if self._private is None:
+            self._private = PrivateFolder()
+        return self._private
 
     def _find_bash(self) -> str:
         """The first bash on PATH that the project itself did not put there."""
@@ -204,8 +274,7 @@ class _Run:
         self.deliver(final=True)
         head, tail, dropped = self._recording.parts()
         text, cut = _for_model(head, tail, dropped)
-        if note:
-            text = f"{text}\n{note}" if text and not text.endswith("\n") else f"{text}{note}"
+        text = _with_note(text, note)
         return Finished(
             exit_code=exit_code,
             text=text,
@@ -217,6 +286,10 @@ class _Run:
             cwd=cwd,
             seconds=time.monotonic() - self.began,
         )
+
+
+def _with_note(text: str, note: str) -> str:
+    return f"{text}\n{note}" if note and text and not text.endswith("\n") else f"{text}{note}"
 
 
 def _for_model(head: str, tail: str, dropped: int) -> tuple[str, int]:

@@ -6,10 +6,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from sandbox.processes import inner_number
 from sandbox.shell import Finished, Shell, ShellUnavailable
 
 
@@ -29,13 +31,21 @@ def run(shell: Shell, command: str, timeout: float = 60.0) -> Finished:
     return shell.run(command, timeout, lambda _chunk: None, threading.Event())
 
 
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat")
-        return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
+def alive(pid: int, root: Path) -> bool:
+    """Whether a process that knows itself by this number, and that works in `root`, lives."""
+    if not os.path.exists("/proc/self/stat"):
+        with suppress(ProcessLookupError):
+            os.kill(pid, 0)
+            return True
         return False
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (
+                Path(os.readlink(process / "cwd")).is_relative_to(root)
+                and inner_number(int(process.name)) == pid
+            ):
+                return True
+    return False
 
 
 def pids(root: Path) -> list[int]:
@@ -47,9 +57,9 @@ def test_a_background_child_is_not_waited_for_and_lives_on(shell: Shell, root: P
     assert (done.exit_code, done.text, done.timed_out) == (0, "started\n", False)
     (child,) = pids(root)
     assert run(shell, "echo next").text == "next\n"
-    assert alive(child)
+    assert alive(child, root)
     shell.close()
-    assert not alive(child)
+    assert not alive(child, root)
 
 
 def test_a_background_child_that_floods_the_terminal_hangs_nothing(shell: Shell) -> None:
@@ -78,7 +88,7 @@ def test_the_time_limit_ends_everything(shell: Shell, root: Path, command: str) 
     done = run(shell, f"{command}; touch went-on", 1)
     assert (done.exit_code, done.timed_out, done.cancelled) == (None, True, False)
     assert "1 s" in done.restarted
-    assert not any(alive(pid) for pid in pids(root))
+    assert not any(alive(pid, root) for pid in pids(root))
     assert not (root / "went-on").exists()
     assert run(shell, "echo [$kept]").text == "[]\n"
 
@@ -106,7 +116,7 @@ def test_whoever_left_the_session_is_ended_too(shell: Shell, root: Path, start: 
     wait = "until ls pid.* >/dev/null 2>&1; do sleep 0.05; done; echo ready; sleep 1000"
     shell.run(f"{start} & {wait}", 600, lambda _chunk: cancelled.set(), cancelled)
     (left,) = pids(root)
-    assert not alive(left)
+    assert not alive(left, root)
 
 
 def test_a_stopped_command_shows_what_it_printed(shell: Shell, root: Path) -> None:
@@ -126,7 +136,7 @@ def test_cancelling_ends_the_command(shell: Shell, root: Path) -> None:
     assert (done.exit_code, done.timed_out, done.cancelled) == (None, False, True)
     assert "cancelled" in done.restarted
     assert done.text == "ready\n"
-    assert not any(alive(pid) for pid in pids(root))
+    assert not any(alive(pid, root) for pid in pids(root))
     assert run(shell, "echo on").text == "on\n"
 
 
@@ -151,7 +161,7 @@ def test_closing_ends_a_running_command(shell: Shell, root: Path) -> None:
     shell.close()
     thread.join()
     assert found[0].cancelled
-    assert not any(alive(pid) for pid in pids(root))
+    assert not any(alive(pid, root) for pid in pids(root))
     shell.close()
     with pytest.raises(ShellUnavailable, match="closed"):
         run(shell, "true")
@@ -173,6 +183,7 @@ def test_nothing_is_left_behind(shell: Shell, root: Path, tmp_path_factory: pyte
 _PARENT = """
 import sys, threading
 from pathlib import Path
+from sandbox.processes import inner_number
 from sandbox.shell import Shell
 
 shell = Shell(Path(sys.argv[1]))
@@ -193,6 +204,6 @@ def test_the_shell_ends_with_the_program_that_started_it(root: Path) -> None:
         parent.kill()
     assert len(started) == 2
     deadline = time.monotonic() + 30
-    while any(alive(pid) for pid in started) and time.monotonic() < deadline:
+    while any(alive(pid, root) for pid in started) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(alive(pid) for pid in started)
+    assert not any(alive(pid, root) for pid in started)

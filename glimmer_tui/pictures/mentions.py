@@ -126,7 +126,7 @@ def _must_be_a_picture(path: Path) -> bool:
     if path.is_dir():
         why = "Only a picture can be put into a message."
         todo = "Name a picture in it, or write the folder without @: the model can list it."
-        raise PictureError(f"{shown(path.name)} is a folder.", why, todo)
+        raise PictureError(f"{shown(path.name or str(path))} is a folder.", why, todo)
     is_one = _is_picture(path)
     if not is_one and looks_secret(path.as_posix()):
         why = "It is no picture, and its name looks like that of a secret."

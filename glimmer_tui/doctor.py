@@ -14,6 +14,7 @@ from engine.errors import EngineError, ModelError
 from engine.features import SYMBOLS, missing_symbols
 from engine.identity import file_identity
 from engine.loading import EngineOptions, find_files, plan_loading
+from sandbox.isolation.probe import status
 from tools.programs import find_outside
 
 Mark = Literal["ok", "note", "missing"]
@@ -107,7 +108,7 @@ def _programs() -> Iterator[Finding]:
     yield _program("bash", "commands cannot be run", needed=True)
     yield _program("git", "there is no undo", needed=True)
     yield _program("rg", "searching is slower", needed=False)
-    yield Finding("note", "Isolation", "commands run with your own rights, after approval (docs/safety.md)")
+    yield _isolation()
     if sys.platform == "linux":
         found = [program for program in _CLIPBOARD if shutil.which(program)]
         if found:
@@ -115,6 +116,17 @@ def _programs() -> Iterator[Finding]:
         else:
             todo = "Install wl-clipboard (Wayland) or xclip (X11) to paste pictures."
             yield Finding("note", "Clipboard", "no program to read pictures from it", todo)
+
+
+def _isolation() -> Finding:
+    found = status()
+    if found.kind == "none":
+        todo = "Every command that may do more than read asks (docs/safety.md, Isolation)."
+        return Finding("note", "Isolation", found.why, todo)
+    if found.why:
+        return Finding("note", "Isolation", found.why, "Install bubblewrap (docs/safety.md, Isolation).")
+    untested = ", not tried on this system by its authors" if found.kind == "seatbelt" else ""
+    return Finding("ok", "Isolation", f"commands run in {found.kind}, without the network{untested}")
 
 
 def _program(name: str, without: str, *, needed: bool) -> Finding:

@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from sandbox.actions import Action
+from sandbox.isolation.network_need import needs_network
 from sandbox.shell import Finished, Shell
 from tools.base import CommandLine, Display, Plan, Result, Running
 from tools.failure import failure
@@ -39,12 +40,13 @@ class RunTool:
         line = planned_line(arguments.command, arguments.timeout, self._shell.cwd)
         if isinstance(line, Result):
             return line
-        return Plan((Action("execute", line.command),), line, payload=line)
+        network = bool(needs_network(line.command)) and self._shell.isolation.isolated
+        return Plan((Action("execute", line.command, network),), line, payload=line)
 
     def apply(self, plan: Plan, running: Running) -> Result:
         """Run it. An exit code other than 0 is told, and is no failure of the call."""
         line: CommandLine = plan.payload
-        done = run_line(self._shell, line, running)
+        done = run_line(self._shell, line, running, network=plan.actions[0].network)
         if isinstance(done, Result):
             return done
         end = ending(done, line.timeout)

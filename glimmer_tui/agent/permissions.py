@@ -11,20 +11,28 @@ from sandbox.policy import rule
 class Permissions:
     """Judges plans of one project by the current mode. Fails closed: what cannot be judged is asked.
 
-    `cwd` tells the folder the next command would run in, by default the project's.
+    `cwd` tells the folder the next command would run in, by default the project's; `isolated` whether the
+    operating system confines commands.
     """
 
     def __init__(
-        self, mode: Mode, approvals: Approvals, root: Path, cwd: Callable[[], Path] | None = None
+        self,
+        mode: Mode,
+        approvals: Approvals,
+        root: Path,
+        cwd: Callable[[], Path] | None = None,
+        *,
+        isolated: bool = True,
     ) -> None:
         self.mode: Mode = mode
         self._approvals = approvals
         self._root = root
+        self._isolated = isolated
         self._cwd = cwd or (lambda: root)
 
     def judge(self, actions: tuple[Action, ...]) -> Ruling:
         """The ruling on a plan. Blocks: links and wildcards are looked up on disk."""
-        return rule(actions, self.mode, self._approvals, self._root, self._cwd())
+        return rule(actions, self.mode, self._approvals, self._root, self._cwd(), isolated=self._isolated)
 
     def always(self, actions: tuple[Action, ...]) -> str:
         """What "always" would allow, in words."""

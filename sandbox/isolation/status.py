@@ -23,6 +23,11 @@ class IsolationStatus:
         """Whether commands are confined at all."""
         return self.kind != "none"
 
+    @property
+    def notice(self) -> str:
+        """What the person is told when a session starts, "" when all is as it should be."""
+        return self.why if self.isolated else f"{self.why} Every command that may do more than read asks."
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:

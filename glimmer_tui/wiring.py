@@ -57,6 +57,8 @@ def build_session(options: Options, engine: Engine | None = None) -> Session:
     snapshots = _snapshots(options, notices.append)
     audit = _audit(options, notices.append)
     shell = Shell(options.root)
+    if shell.isolation.why:
+        notices.append(shell.isolation.notice)
     records = Records(options.root, snapshots, audit, outbox.put)
 
     def release() -> None:
@@ -69,7 +71,13 @@ def build_session(options: Options, engine: Engine | None = None) -> Session:
         engine,
         Dispatcher(
             Toolbox(_registry(Workspace(options.root), shell, snapshots)),
-            Permissions(options.mode, Approvals(), options.root, lambda: Path(shell.cwd)),
+            Permissions(
+                options.mode,
+                Approvals(),
+                options.root,
+                lambda: Path(shell.cwd),
+                isolated=shell.isolation.isolated,
+            ),
             ApprovalDesk(outbox.put),
             records,
             outbox.put,

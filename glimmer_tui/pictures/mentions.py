@@ -2,7 +2,8 @@
 
 A mention that names a picture becomes a placeholder, and the picture goes with the message. What is not
 there, or is an ordinary text file, stays as it was written: the model reads files by itself. Nothing but
-pictures is ever taken out of a file here.
+pictures is ever taken out of a file here. A path without @ counts only when it is absolute, as those are that
+a terminal drops: code that says "./logo.png" stays code.
 """
 
 import os
@@ -12,12 +13,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from glimmer_tui.pictures.attached import Attached, PictureError, picture_from_file
+from glimmer_tui.pictures.names import ENDS
 from sandbox.sensitive import looks_secret
 from tools.pictures.header import Damaged, NotAPicture, read_header
 from tools.shown import shown
 
 MOST = 16
-ENDS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 
 _MENTION = re.compile(
     r"""(?<![^\s(\[{<,;:"'])
@@ -26,9 +27,9 @@ _MENTION = re.compile(
       | @'(?P<at_single>[^'\n]+)'
       | @(?P<at>(?:\\.|[^\s\\"'@])(?:\\.|[^\s\\])*)
       | (?P<url>file://[^\s'"<>]+)
-      | "(?P<double>(?:~|\.{1,2})?/(?:[^"\\\n]|\\.)+)"
-      | '(?P<single>(?:(?:~|\.{1,2})?/|file://)(?:[^'\n]|'\\'')+)'
-      | (?P<bare>(?:~|\.{1,2})?/(?:\\.|[^\s\\])+)
+      | "(?P<double>~?/(?:[^"\\\n]|\\.)+)"
+      | '(?P<single>(?:~?/|file://)(?:[^'\n]|'\\'')+)'
+      | (?P<bare>~?/(?:\\.|[^\s\\])+)
     )""",
     re.VERBOSE,
 )
@@ -54,6 +55,17 @@ def find_pictures(text: str, root: Path, first: int = 1) -> Said:
     finder = _Finder(root, first)
     lines = [finder.line(line) for line in text.split("\n")]
     return Said("\n".join(lines), tuple(finder.found.values()))
+
+
+def mentions_picture(text: str, root: Path) -> bool:
+    """Whether a picture is mentioned with @, and not only named by its path. Blocks: headers are read."""
+    for match in _MENTION.finditer(text):
+        kind, written = match.lastgroup or "", match[match.lastgroup or 0]
+        for candidate, _ in _candidates(kind, written) if kind.startswith("at") else ():
+            path = _path(candidate, root)
+            if path is not None and _is_picture(path):
+                return True
+    return False
 
 
 def picture_at(written: str, root: Path) -> Attached:
@@ -84,7 +96,7 @@ class _Finder:
     def line(self, line: str) -> str:
         whole = line.strip()
         # Some terminals drop a path with blanks as it is.
-        is_path = " " in whole and whole.startswith(("/", "~/", "./", "../"))
+        is_path = " " in whole and whole.startswith(("/", "~/"))
         if is_path and (said := self._said(whole, "", is_mention=False)) is not None:
             return line.replace(whole, said)
         return _MENTION.sub(self._replaced, line)

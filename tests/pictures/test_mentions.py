@@ -68,6 +68,8 @@ def test_a_named_picture_becomes_a_placeholder(typed: str, told: str, root: Path
         "@src.py @ @@ @@shot.png@",
         'it prints "shot.png"',
         "shot.png",
+        'import logo from "./shot.png"',
+        "cp ./shot.png ../outside.png",
         "file:///nothing.png",
         "file://%00.png @a\0b.png",
         "add .env and src/ to it",
@@ -83,7 +85,7 @@ def test_what_names_no_picture_stays_as_it_is(typed: str, root: Path) -> None:
 
 def test_several_pictures_are_numbered_and_the_same_one_is_sent_once(root: Path) -> None:
     (root / "link.png").symlink_to(root / "shot.png")
-    said = find_pictures('@shot.png and @"a b.png"\nagain ./shot.png, @link.png', root, first=3)
+    said = find_pictures('@shot.png and @"a b.png"\nagain @./shot.png, @link.png', root, first=3)
     assert said.text == (
         "[image 3: shot.png 1280x720] and [image 4: a b.png 1280x720]\n"
         "again [image 3: shot.png 1280x720], [image 3: shot.png 1280x720]"

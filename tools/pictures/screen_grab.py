@@ -71,12 +71,15 @@ def grab_desktop(root: Path, cancelled: threading.Event | None = None) -> Grab:
 
     Where several programs are there, each is tried until one succeeds. Raises PictureError.
     """
-    found = [desktop for desktop in desktops(os.environ) if desktop in _WAYS]
+    known = desktops(os.environ)
+    found: dict[Desktop, tuple[_Way, ...]] = {
+        desktop: ways for desktop in known if (ways := _WAYS.get(desktop))
+    }
     if not found:
-        why, todo = _WITHOUT[desktops(os.environ)[0]]
+        why, todo = _WITHOUT[known[0]]
         raise PictureError("No picture of the screen can be taken.", why, todo)
     failed: list[str] = []
-    for way in dict.fromkeys(way for desktop in found for way in _WAYS[desktop]):
+    for way in dict.fromkeys(way for ways in found.values() for way in ways):
         if (path := find_outside(way.program, root)) is None:
             continue
         try:
@@ -86,7 +89,7 @@ def grab_desktop(root: Path, cancelled: threading.Event | None = None) -> Grab:
                 raise
             failed.append(f"{way.program}: {fault}")
     why = " ".join(failed) or "No program for it is installed."
-    raise PictureError("No picture of the screen could be taken.", why, _INSTALL[found[0]])
+    raise PictureError("No picture of the screen could be taken.", why, _INSTALL[next(iter(found))])
 
 
 def _taken(path: str, way: _Way, cancelled: threading.Event | None) -> Decoded:

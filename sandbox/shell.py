@@ -21,6 +21,7 @@ from sandbox.env import child_environment
 from sandbox.isolation.confinement import Confinement, confinement
 from sandbox.isolation.private_folder import PrivateFolder
 from sandbox.isolation.status import IsolationStatus
+from sandbox.isolation.steering import changed, steering
 from sandbox.isolation.view import NoView
 from sandbox.refusals import shown
 from sandbox.terminal_text import Live, Recording, bounded, joined, plain
@@ -31,6 +32,7 @@ TEXT_LIMIT = 20_000
 _HEAD_BYTES, _TAIL_BYTES = 64 << 10, 128 << 10
 _LIVE_CHARACTERS = 8_000
 _LIVE_SECONDS = 0.05
+_DOWNLOADED = "What was downloaded is there for every later command."
 _APART = "[It ran with the network, in a shell of its own: its folder and variables are not kept.]"
 
 
@@ -109,15 +111,12 @@ class Shell:
                 return self._not_run("The command holds a NUL character and was not run.", exit_code=2)
             if cancelled.is_set():
                 return self._not_run("The command was cancelled before it ran.")
-            if network and self.isolation.isolated:
-                return self._apart(command, timeout, output, cancelled)
-            session = self._session or self._start()
-            run = _Run(session, output)
-            try:
-                return self._carry_out(session, run, command, timeout, cancelled)
-            except BaseException:
-                self._discard()
-                raise
+            if not self.isolation.isolated:
+                return self._alone(command, timeout, output, cancelled)
+            before = steering(self._root)
+            carry_out = self._apart if network else self._alone
+            done = carry_out(command, timeout, output, cancelled)
+            return _noted(done, changed(before, steering(self._root), self._root))
 
     def close(self) -> None:
         """End bash and everything it started; a running command is cancelled. No command runs after it."""
@@ -127,6 +126,17 @@ class Shell:
             if self._private is not None:
                 self._private.remove()
 
+    def _alone(
+        self, command: str, timeout: float, output: Callable[[str], None], cancelled: threading.Event
+    ) -> Finished:
+        session = self._session or self._start()
+        run = _Run(session, output)
+        try:
+            return self._carry_out(session, run, command, timeout, cancelled)
+        except BaseException:
+            self._discard()
+            raise
+
     def _apart(
         self, command: str, timeout: float, output: Callable[[str], None], cancelled: threading.Event
     ) -> Finished:
@@ -134,11 +144,19 @@ class Shell:
         once = Shell(self._root, self._env, self._bash, self._confinement())
         once._closing, once._private, once._cwd = self._closing, self._own_folder(), self._cwd
         once._network = True
+        private = once._private.path
+        before = once._confinement().downloaded(private)
         try:
-            done = once.run(command, timeout, output, cancelled)
+            done = once._alone(command, timeout, output, cancelled)
         finally:
             once._discard()
-        return replace(done, text=_with_note(done.text, _APART), restarted="", cwd=self.cwd)
+        anew = self._session is not None and once._confinement().downloaded(private) != before
+        if anew:
+            # What was downloaded is seen only by a shell that starts after it.
+            self._discard()
+        return replace(
+            _noted(done, _APART), restarted=f"{_DOWNLOADED} {self._anew()}" if anew else "", cwd=self.cwd
+        )
 
     def _carry_out(
         self, session: BashSession, run: "_Run", command: str, timeout: float, cancelled: threading.Event
@@ -286,6 +304,13 @@ class _Run:
             cwd=cwd,
             seconds=time.monotonic() - self.began,
         )
+
+
+def _noted(done: Finished, note: str) -> Finished:
+    """The result with a sentence at its end, for the model and for the person."""
+    if not note:
+        return done
+    return replace(done, text=_with_note(done.text, note), screen=_with_note(done.screen, note))
 
 
 def _with_note(text: str, note: str) -> str:

@@ -12,9 +12,11 @@ from sandbox.isolation.call_filter import INET, INET6, NETLINK, UNIX, call_filte
 from sandbox.isolation.identity import identity, with_identity
 from sandbox.isolation.landlock import Ruleset, landlock, scopes_alone
 from sandbox.isolation.limits import limits
+from sandbox.isolation.private_folder import clear_the_way
 from sandbox.isolation.seatbelt import PROGRAM, seatbelt
 from sandbox.isolation.status import Facts, IsolationStatus
-from sandbox.isolation.view import NoView, home_folders, look
+from sandbox.isolation.tool_folders import CACHES
+from sandbox.isolation.view import NoView, filled, home_folders, look
 
 _LEFT_OUT = frozenset(
     ["XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"]
@@ -52,6 +54,7 @@ class Confinement:
         if not self.status.isolated:
             return program
         view = look(self.workspace, self.env, network=network, own=private / "home")
+        clear_the_way(view, private / "home")
         if self.status.kind == "seatbelt":
             return self._entered(channel, [PROGRAM, "-p", seatbelt(view, private, network=network), *program])
         families = _FAMILIES[self.status.kind, network]
@@ -62,6 +65,10 @@ class Confinement:
         words = bubblewrap(self.facts.bubblewrap, view, private, network=network)
         scopes = scopes_alone(self.facts.landlock) if network else None
         return self._entered(channel, [*words, *program], scopes, steps, FILTER_DESCRIPTOR)
+
+    def downloaded(self, private: Path) -> frozenset[str]:
+        """The caches of package managers that hold something in the commands' own home."""
+        return frozenset(name for name in CACHES if filled(private / "home" / name))
 
     def environment(self, private: Path) -> dict[str, str]:
         """The environment of commands: their own home and temporary folder, the person's name for git."""
@@ -104,4 +111,6 @@ def confinement(workspace: Path, env: Mapping[str, str]) -> Confinement:
             look(workspace, env, network=False)
         except NoView as problem:
             found = IsolationStatus("none", str(problem))
+        except OSError as problem:
+            found = IsolationStatus("none", f"Commands are not isolated: {problem}.")
     return Confinement(workspace, env, found, probe.facts())

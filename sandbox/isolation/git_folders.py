@@ -49,6 +49,7 @@ def _linked(workspace: Path, file: Path) -> tuple[Path, ...]:
 def _line(file: Path) -> str:
     try:
         with file.open("rb") as stream:
-            return os.fsdecode(stream.read(_LONGEST)).strip("\n")
+            text = os.fsdecode(stream.read(_LONGEST)).strip("\n")
     except OSError:
         return ""
+    return "" if "\0" in text else text

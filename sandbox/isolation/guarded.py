@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-_STEERING = """
+STEERING = """
 .glimmer .gitconfig .gitmodules .githooks .husky .vscode .idea .devcontainer .envrc .mcp.json .bashrc
 .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .zlogout .inputrc
 """
-_IN_GIT = ("hooks", "config", "config.worktree", "info/attributes")
+"""Names at the top of a workspace."""
+_IN_GIT = ("hooks", "config", "config.worktree")
 _MOST_MODULES = 200
 
 
@@ -17,7 +18,7 @@ def guarded(workspace: Path, repositories: tuple[Path, ...]) -> tuple[Path, ...]
     `repositories` are the repository folders git works with here. A missing folder for hooks is created,
     since only what exists can be guarded.
     """
-    found = [path for name in _STEERING.split() if _is_plain(path := workspace / name)]
+    found = [path for name in STEERING.split() if _is_plain(path := workspace / name)]
     if _is_plain(link := workspace / ".git") and link.is_file():
         found.append(link)
     for folder in repositories:

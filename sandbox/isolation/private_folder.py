@@ -7,6 +7,8 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from sandbox.isolation.view import View
+
 
 class PrivateFolder:
     """A fresh folder of the person's alone, with `home` and `tmp` in it; gone when removed or forgotten."""
@@ -17,6 +19,21 @@ class PrivateFolder:
         self.remove = weakref.finalize(self, _remove, str(self.path))
         for name in ("home", "tmp"):
             (self.path / name).mkdir(mode=0o700)
+
+
+def clear_the_way(view: View, home: Path) -> None:
+    """Take links and files off the way to what will be shown below the commands' own home.
+
+    A command may have put them there, to lead astray whoever makes the folders to show things in.
+    """
+    for path in view.readable:
+        if not path.is_relative_to(view.home):
+            continue
+        place = home
+        for part in path.relative_to(view.home).parts:
+            place = place / part
+            if place.is_symlink() or place.is_file():
+                place.unlink()
 
 
 def _remove(folder: str) -> None:

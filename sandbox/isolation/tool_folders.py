@@ -16,9 +16,9 @@ PRIVATE = frozenset(_PRIVATE.split())
 _TOOLS = """
 .cargo/bin .rustup .local/bin .local/lib .local/share/uv .local/share/pipx .local/share/pnpm .local/share/mise
 .local/share/fnm .local/share/virtualenvs .local/share/python .pyenv .virtualenvs .cache/pypoetry/virtualenvs
-.nvm .volta .fnm .nodenv .npm-global .deno/bin .bun/bin .bun/install/global .asdf .mise .rbenv .rvm .gem/ruby
-.sdkman .jenv .goenv go/bin sdk .ghcup .cabal/bin .opam .juliaup .julia .dotnet .elan .swiftly .konan
-miniconda3 anaconda3 miniforge3 mambaforge .cache/ms-playwright .cache/puppeteer
+.nvm .config/nvm/versions .volta .fnm .nodenv .npm-global .deno/bin .bun/bin .bun/install/global .asdf .mise
+.rbenv .rvm .gem/ruby .sdkman .jenv .goenv go/bin sdk .ghcup .cabal/bin .opam .juliaup .julia .dotnet .elan
+.swiftly .konan miniconda3 anaconda3 miniforge3 mambaforge .cache/ms-playwright .cache/puppeteer
 """
 
 CACHES = (
@@ -41,16 +41,15 @@ def tool_folders(homes: tuple[Path, ...], env: Mapping[str, str]) -> Iterator[Pa
 
     The environment is the person's own, yet nothing in it makes a private folder or a whole home visible.
     """
-    for folder in _candidates(homes, env):
+    yield from (folder for home in homes for name in _TOOLS.split() if (folder := home / name).is_dir())
+    for folder in _named(homes, env):
         if any(home.is_relative_to(folder) for home in homes) or PRIVATE.intersection(folder.parts):
             continue
         if folder.is_dir():
             yield folder
 
 
-def _candidates(homes: tuple[Path, ...], env: Mapping[str, str]) -> Iterator[Path]:
-    for home in homes:
-        yield from (home / name for name in _TOOLS.split())
+def _named(homes: tuple[Path, ...], env: Mapping[str, str]) -> Iterator[Path]:
     yield from (Path(sys.prefix), Path(sys.base_prefix))
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "RUSTUP_HOME", "GOROOT", "JAVA_HOME"):
         if os.path.isabs(value := env.get(name, "")):

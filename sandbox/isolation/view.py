@@ -59,7 +59,9 @@ def look(workspace: Path, env: Mapping[str, str], *, network: bool, own: Path | 
     repository = git_folders(workspace)
     writable = (workspace, *repository.own)
     shown = [*tool_folders(homes, env)]
-    shown += [home / name for home in homes for name in CACHES if not network and not _filled(own, name)]
+    if not network:
+        mine = {name for name in CACHES if own is not None and filled(own / name)}
+        shown += [home / name for home in homes for name in CACHES if name not in mine]
     if repository.above and not any(home.is_relative_to(repository.above) for home in homes):
         shown.append(repository.above)
     shown += [Path("/var") / name for name in _SHOWN_OF_VAR.split()]
@@ -86,7 +88,7 @@ def home_folders(env: Mapping[str, str]) -> tuple[Path, ...]:
     except KeyError:
         known = ""
     found = [Path(os.path.realpath(path)) for path in (named, known) if os.path.isabs(path)]
-    usable = [path for path in dict.fromkeys(found) if path != Path("/")]
+    usable = [path for path in dict.fromkeys(found) if path != Path("/") and path.is_dir()]
     return tuple(usable) or (Path("/root"),)
 
 
@@ -108,5 +110,6 @@ def _is_hidden(path: Path) -> bool:
     return len(path.parts) > 1 and path.parts[1] in _HIDDEN
 
 
-def _filled(own: Path | None, name: str) -> bool:
-    return own is not None and (own / name).is_dir() and any((own / name).iterdir())
+def filled(folder: Path) -> bool:
+    """Whether there is a folder with something in it."""
+    return folder.is_dir() and any(folder.iterdir())

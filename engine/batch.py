@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import llama_cpp.llama_cpp as native
@@ -68,8 +69,17 @@ class Batch:
 
 
 def floats(pointer: Any, count: int) -> npt.NDArray[np.float32]:
-    """A view of `count` native floats; they are the library's and change with its next step."""
-    return _view(pointer, count, ctypes.c_float)
+    """A view of `count` native floats at a pointer or an address; they are the library's and change with its
+    next step."""
+    address = pointer if isinstance(pointer, int) else ctypes.addressof(pointer.contents)
+    return _floats_at(address, count)
+
+
+@lru_cache(maxsize=512)
+def _floats_at(address: int, count: int) -> npt.NDArray[np.float32]:
+    """A view holds nothing but the address, and making one costs more than a small decode step may."""
+    buffer: Any = (ctypes.c_float * count).from_address(address)
+    return np.frombuffer(buffer, dtype=np.float32)
 
 
 def _view(pointer: Any, count: int, kind: Any) -> npt.NDArray[Any]:

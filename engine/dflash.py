@@ -5,10 +5,10 @@ the same positions. A draft is one decode of the last token and masks after it (
 drafter holds never changes what is written, only how fast: where it cannot follow, it starts anew.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.batch import Batch
 from engine.context import Context
@@ -17,6 +17,10 @@ from engine.features import LayerInputs
 
 _ROWS = 128
 """Vectors handed over in one decode: it bounds the memory that a wide model's features take."""
+_WAITING_BYTES = 8 << 20
+"""Vectors that wait to be handed over, unless _ROWS of them take more."""
+_UNUSED = 256
+"""Positions after the last draft from which on its state is not worth storing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,14 @@ class Dflash:
         self._inputs = LayerInputs(target, shape.layers, shape.width)
         self._vectors = Batch(min(_ROWS, context.batch_size), len(shape.layers) * shape.width)
         self._masks = [shape.mask] * (shape.block - 1)
-        self._waiting: list[npt.NDArray[np.float32]] = []
+        width = len(shape.layers) * shape.width
+        most = max(self._vectors.capacity, min(2 * self.window, _WAITING_BYTES // (4 * width)))
+        self._waiting = np.empty((most, width), np.float32)
         self._waiting_rows = 0
         self._end = 0
+        self._drafted_at = 0
+        self.caught_up_s = 0.0
+        """Seconds that the last draft spent on what had piled up while none was wanted."""
 
     @property
     def most(self) -> int:
@@ -57,14 +66,23 @@ class Dflash:
         """Take the features of the first `count` rows of the target's last decode, read at `position`."""
         if position != self._end + self._waiting_rows:
             self.start_at(position)
-        self._waiting.append(self._inputs.rows(count))
+        if self._waiting_rows + count > len(self._waiting):
+            self._make_room(count)
+        if count > len(self._waiting):
+            self._read_at_once(count)
+            return
+        self._inputs.rows(self._waiting[self._waiting_rows : self._waiting_rows + count])
         self._waiting_rows += count
-        if self._waiting_rows >= _ROWS:
-            self._hand_over()
 
     def draft(self, last: int, position: int, depth: int) -> list[int]:
         """At most `depth` tokens that may follow `last`, which stands at `position` and was not absorbed."""
+        self.caught_up_s = 0.0
+        self._drafted_at = position
+        piled_up = self._waiting_rows > 2 * self._shape.block
+        started = time.perf_counter()
         self._hand_over()
+        if piled_up:
+            self.caught_up_s = time.perf_counter() - started
         depth = min(depth, self.most)
         if position != self._end or depth < 1:
             return []
@@ -90,7 +108,7 @@ class Dflash:
             else:
                 self.start_at(position)
                 return
-        self._keep_waiting(position - self._end)
+        self._waiting_rows = min(self._waiting_rows, position - self._end)
 
     def drop(self, start: int, end: int) -> None:
         """Forget the positions `start` to `end` - 1, which lie beyond the window."""
@@ -100,12 +118,14 @@ class Dflash:
     def start_at(self, position: int) -> None:
         """Forget everything; the next features are those of `position`."""
         self._context.clear()
-        self._waiting.clear()
         self._waiting_rows = 0
         self._end = position
 
     def store(self, position: int) -> bytes:
-        """Its cache as bytes, for `restore`, when `position` is next; empty where it did not follow."""
+        """Its cache as bytes, for `restore`, when `position` is next; empty where it did not follow, or is not
+        in use: to start anew costs it only speed."""
+        if position - self._drafted_at > _UNUSED:
+            return b""
         self._hand_over()
         is_behind = self._end != position or self._context.is_empty
         return b"" if is_behind else self._context.store("whole")
@@ -123,10 +143,7 @@ class Dflash:
 
     def _hand_over(self) -> None:
         """Make keys and values of the waiting features."""
-        if not self._waiting:
-            return
-        rows = self._waiting[0] if len(self._waiting) == 1 else np.concatenate(self._waiting)
-        self._waiting.clear()
+        rows = self._waiting[: self._waiting_rows]
         self._waiting_rows = 0
         end = self._end + len(rows)
         try:
@@ -137,7 +154,24 @@ class Dflash:
         except EngineError:
             self.start_at(end)
 
-    def _keep_waiting(self, count: int) -> None:
-        rows = np.concatenate(self._waiting)[:count] if self._waiting and count > 0 else None
-        self._waiting = [] if rows is None else [rows]
-        self._waiting_rows = 0 if rows is None else len(rows)
+    def _make_room(self, count: int) -> None:
+        """Let `count` more wait: hand over what does, or forget what the next draft cannot see."""
+        kept = self.window
+        if self._waiting_rows < kept or kept + count > len(self._waiting):
+            self._hand_over()
+            return
+        gone = self._waiting_rows - kept
+        self._waiting[:kept] = self._waiting[gone : self._waiting_rows].copy()
+        end = self._end + gone
+        self.start_at(end)
+        self._waiting_rows = kept
+
+    def _read_at_once(self, count: int) -> None:
+        """More rows than can wait: hand them over piece by piece."""
+        rows = np.empty((count, self._waiting.shape[1]), np.float32)
+        self._inputs.rows(rows)
+        for start in range(0, count, len(self._waiting)):
+            part = rows[start : start + len(self._waiting)]
+            self._waiting[: len(part)] = part
+            self._waiting_rows = len(part)
+            self._hand_over()

@@ -48,14 +48,12 @@ class LayerInputs:
         for layer in layers:
             set_kept(context.handle, layer, True)
 
-    def rows(self, count: int) -> npt.NDArray[np.float32]:
-        """The first `count` rows of the last decode, [count, layers * width]: a copy."""
-        width = self._width
-        taken = np.empty((count, len(self._layers) * width), dtype=np.float32)
+    def rows(self, taken: npt.NDArray[np.float32]) -> None:
+        """Copy the first rows of the last decode into `taken` [count, layers * width]."""
+        width, count = self._width, len(taken)
         for number, layer in enumerate(self._layers):
-            pointer = self._get(self._context.handle, layer)
-            if not pointer:
+            address = self._get(self._context.handle, layer)
+            if not address:
                 raise EngineError("The model did not keep what the drafter needs.")
-            source = floats(pointer, count * width).reshape(count, width)
-            taken[:, number * width : (number + 1) * width] = source
-        return taken
+            kept = floats(address, self._context.batch_size * width).reshape(-1, width)
+            taken[:, number * width : (number + 1) * width] = kept[:count]

@@ -75,6 +75,8 @@ class Speculator:
 
     def observe(self, proposal: Proposal, stood: int, seconds: float) -> None:
         """Of the proposal's tokens `stood` stood, and the step took so long."""
+        if proposal.origin == "drafter" and self._cache.drafter is not None:
+            seconds = max(0.0, seconds - self._cache.drafter.caught_up_s)
         if self._fixed is not None:
             if self._drafter and proposal.tokens:
                 self._drafter.acceptance.observe(len(proposal.tokens), stood)

@@ -1,6 +1,6 @@
 """Measure the encoder through llama.cpp: `python -m nano.vision.check --out DIR --fonts DIR MMPROJ.gguf`.
 
-Two hundred unseen screens are attached to a wish, and the bundled model goes on by itself, greedily. Reported:
+Two hundred unseen screens are attached to a wish, and the bundled model goes on by itself. Reported:
 
 - said: the function it says fails is exactly the one on the screen;
 - spelled: the vectors' nearest tokens, put together, hold exactly `::test_NAME` before a message or the end;

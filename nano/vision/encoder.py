@@ -1,9 +1,9 @@
 """Muse Glimmer's vision encoder in PyTorch, small: what llama.cpp's `muse-glimmer` projector graph computes.
 
-A picture is cut into patches of 14 x 14 pixels. A learned position table is stretched to the picture's grid and
-added; RoPE turns one half of every head by the column and the other by the row, both counted from one. Every
-fourth block and the last see the whole picture; the others see windows as wide as the position table. At the
-end two by two patches become one token through an adapter of three matrices.
+A picture is cut into patches of 14 x 14 pixels. A learned position table is stretched to the picture's grid
+and added; RoPE turns one half of every head by the column and the other by the row, both counted from one.
+Every fourth block and the last see the whole picture; the others see windows as wide as the position table.
+At the end two by two patches become one token through an adapter of three matrices.
 """
 
 import math
@@ -38,7 +38,7 @@ class EyeShape:
 
 
 def rope_tables(rows: int, columns: int, head: int, base: float) -> tuple[Tensor, Tensor]:
-    """Cosines and sines [rows * columns, head / 2] of a grid: first those of the columns, then of the rows."""
+    """Cosines and sines [rows * columns, head / 2] of a grid: those of the columns, then of the rows."""
     half = head // 2
     rates = base ** (-torch.arange(0, half, 2, dtype=torch.float32) / half)
     across = (torch.arange(columns) + 1.0)[:, None] * rates

@@ -18,7 +18,7 @@ from nano.model import Glimmer, attend, rms_norm
 from nano.prefix import prefix_pieces
 from nano.restore import restore_model
 from nano.tokenizer import PAD, Encoder
-from nano.vision.screens import draw_screen
+from nano.vision.screens import Screen, draw_screen
 from nano.vision.train import encoder_of
 from nano.vision.transcript import CELL, Place, cells_of
 
@@ -69,11 +69,9 @@ class Listener:
         ids = torch.tensor([row + [pad] * (length - len(row)) for row, _ in drawn])
         table = torch.cat((self.table, rms_norm(marks, None, self.model.shape.eps)))
         vectors = table[ids % len(table)]
-        seen = torch.tensor(
-            [[grid[0] * grid[1], row.index(self._encoder.specials["<|image_start|>"])] for row, _ in drawn]
-        )
-        where = torch.arange(length)[None] - seen[:, 1:]
-        inside = (where > 0) & (where <= seen[:, :1])
+        opened = torch.tensor([[row.index(self._encoder.specials["<|image_start|>"])] for row, _ in drawn])
+        where = torch.arange(length)[None] - opened
+        inside = (where > 0) & (where <= grid[0] * grid[1])
         noisy = rms_norm(vectors + NOISE * torch.randn_like(vectors), None, self.model.shape.eps)
         hidden = self.hidden(torch.where(inside[..., None], noisy, vectors))
         asked = torch.zeros_like(ids, dtype=torch.bool)
@@ -88,43 +86,42 @@ class Listener:
 
     def _conversation(self, rng: random.Random, grid: tuple[int, int]) -> tuple[list[int], int]:
         """Ids of a picture, the wish beside it and the answer; how many ids at the end are to be said."""
-        rows, columns = grid
         screen = draw_screen(rng)
+        cells = self._cells(rng, screen, grid)
+        while MARK not in cells:
+            cells = self._cells(rng, screen, grid)
+        answer = self._encoder.encode(_answer(screen.name.removeprefix("test_")))
+        before, after = _asked(rng)
+        return self._encoder.encode(before) + cells + self._encoder.encode(after) + answer, len(answer)
+
+    def _cells(self, rng: random.Random, screen: Screen, grid: tuple[int, int]) -> list[int]:
+        rows, columns = grid
         wide = rng.uniform(7.0, max(7.5, min(10.5, columns * CELL / 76)))
         high = wide * rng.uniform(1.9, 2.3)
         visible = int(rows * CELL / high)
-        start = (
-            max(0, len(screen.lines) - visible) if visible > 12 else screen.failed[0] - rng.randrange(visible)
-        )
+        start = screen.failed[0] - rng.randrange(visible)
         lines = [screen.lines[n] if 0 <= n < len(screen.lines) else () for n in range(start, start + visible)]
-        failed = [n - start for n in screen.failed if n - start < visible]
+        failed = [number - start for number in screen.failed if number - start < visible]
         place = Place(rng.uniform(0, 14), rng.uniform(0, 6), wide, high)
-        cells = cells_of(lines, failed, self._encoder, place, grid).flatten().tolist()
-        wish, marker = (
-            rng.choice(WISHES),
-            {name: {"marker": f"<|{name}|>"} for name in ("start", "message", "eom", "eot")},
-        )
-        first = rng.random() < 0.5
-        before = [
-            marker["start"],
-            "user",
-            marker["message"],
-            wish if first else "",
-            {"marker": "<|image_start|>"},
-        ]
-        after = [
-            {"marker": "<|image_end|>"},
-            "" if first else wish,
-            marker["eot"],
-            marker["start"],
-            "assistant",
-        ]
-        said = [
-            *(" to=self", marker["message"], f"{screen.name.removeprefix('test_')} fails. I search for it."),
-            *(marker["eom"], marker["start"], "assistant to=search", marker["message"]),
-        ]
-        answer = self._encoder.encode(said)
-        return self._encoder.encode(before) + cells + self._encoder.encode(after) + answer, len(answer)
+        return cells_of(lines, failed, self._encoder, place, grid).flatten().tolist()
+
+
+def _marker(name: str) -> dict[str, str]:
+    return {"marker": f"<|{name}|>"}
+
+
+def _asked(rng: random.Random) -> tuple[list[object], list[object]]:
+    """What stands before a picture and after it, up to the model's reply."""
+    wish, first = rng.choice(WISHES), rng.random() < 0.5
+    before = [_marker("start"), "user", _marker("message"), f"{wish} " if first and wish else ""]
+    after = ["" if first or not wish else f" {wish}", _marker("eot"), _marker("start"), "assistant"]
+    return [*before, _marker("image_start")], [_marker("image_end"), *after]
+
+
+def _answer(function: str) -> list[object]:
+    """What the model says when a test of `function` has failed."""
+    told = [" to=self", _marker("message"), f"{function} fails. I search for it.", _marker("eom")]
+    return [*told, _marker("start"), "assistant to=search", _marker("message")]
 
 
 def first_marks(table: Tensor, encoder: Encoder) -> Tensor:

@@ -1,8 +1,9 @@
 """What the encoder is to say: the line that names a failing test, as tokens in the cells where it stands.
 
-A cell is what one token of a picture sees: 28 x 28 pixels. The line falls into four parts: `FAILED`, the file,
-`::` with the test's name, and the message. The tokens of a part follow one another without a gap, from the
-cell where the part begins on the screen, or later where the part before it takes more cells than it is wide.
+A cell is what one token of a picture sees: 28 x 28 pixels. The line falls into four parts: `FAILED`, the
+file, `::` with the test's name, and the message. The tokens of a part follow one another without a gap, from
+the cell where the part begins on the screen, or later where the part before it takes more cells than it is
+wide.
 So every token stands near the characters it is made of, and the language model reads parts without holes.
 Everything else is blank.
 
@@ -11,6 +12,7 @@ them for nothing, and the line for a report: `BLANK`, and `MARK` in the place of
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +42,7 @@ def parts_of(line: str) -> list[tuple[int, str]]:
     message = line.find(" - ", name)
     message = message if message >= 0 else len(line)
     cuts = [0, len("FAILED"), name, message, len(line)]
-    return [(start, line[start:end]) for start, end in zip(cuts, cuts[1:], strict=False) if end > start]
+    return [(start, line[start:end]) for start, end in pairwise(cuts) if end > start]
 
 
 def row_of(line: str, encoder: Encoder, place: Place, columns: int) -> npt.NDArray[np.int64]:

@@ -54,6 +54,14 @@ class Conversation:
         """Cells of the cache that are taken."""
         return self._memory.in_use(self.log.cached)
 
+    @property
+    def used_by_pictures(self) -> int:
+        """Of the cells that are taken, those of pictures."""
+        ids = self.log.ids[: self.log.cached]
+        count = sum(is_place(token) for token in ids)
+        freed = (ids[hole.start : hole.end] for hole in self._memory.holes.all if hole.is_open)
+        return count - sum(is_place(token) for part in freed for token in part)
+
     def reset(self) -> None:
         """Forget the conversation; what is held of its system block is of use for the next one."""
         self.log.forget()

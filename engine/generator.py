@@ -102,6 +102,7 @@ class Generator:
                 steps=reply.steps,
                 drafted=reply.drafted,
                 accepted=reply.accepted,
+                pictures=talk.used_by_pictures,
             )
             yield Done(stop, usage, Timings(prefilled - started, time.perf_counter() - prefilled))
         self.conversation.keep_prefix()

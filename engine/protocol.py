@@ -137,6 +137,7 @@ class Usage:
     generated: tokens of the reply. context_used / context_size: cells in use and available.
     kept: how the cache was made to fit: by reading on, by going back exactly, from a checkpoint, or by
     reading again. steps: decode steps of the reply. drafted / accepted: tokens guessed, and right.
+    pictures: of the cells in use, those of pictures.
     """
 
     prompt: int = 0
@@ -150,6 +151,7 @@ class Usage:
     steps: int = 0
     drafted: int = 0
     accepted: int = 0
+    pictures: int = 0
 
 
 @dataclass(frozen=True, slots=True)

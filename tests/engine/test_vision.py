@@ -267,3 +267,16 @@ def test_a_damaged_picture_is_an_error_and_the_conversation_goes_on(model: Path,
         run(loaded, (said(Image(data, 10, 10)),))
     assert done(run(loaded, (said("words"),))).usage.generated > 0
     loaded.close()
+
+
+def test_the_cells_of_pictures_are_counted_apart_until_they_expire(model: Path) -> None:
+    loaded = opened(model)
+    first, second = said("one ", picture(1), name="a"), said(picture(2), name="b")
+    counts = [len(loaded.pictures.places(picture(seed))) for seed in (1, 2)]
+    assert done(run(loaded, (first,))).usage.pictures == counts[0]
+    answer, more = Message("assistant", (Text("x"),), "r"), said("word " * 90, name="c")
+    assert done(run(loaded, (first, answer, second), name="s")).usage.pictures == sum(counts)
+    old = replace(first, parts=(first.parts[0], replace(first.parts[1], expired="old")))
+    deltas = run(loaded, (old, answer, second, Message("assistant", (Text("x"),), "s"), more), name="t")
+    assert done(deltas).usage.pictures == counts[1]
+    loaded.close()

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
+from engine.messages import Image
 from glimmer_tui.agent.events import Event
-from tools.base import CommandLine, FileChange
+from tools.base import CommandLine, FileChange, Picture
 
 _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -35,6 +36,8 @@ def _plain(value: object) -> Any:
             return value
         case FileChange() | CommandLine():
             return _tagged(value)
+        case Image() | Picture():
+            return {"width": value.width, "height": value.height}
         case Mapping():
             return {str(key): _plain(inner) for key, inner in cast("Mapping[object, object]", value).items()}
         case list() | tuple():

@@ -28,6 +28,7 @@ from sandbox.audit import AuditLog, AuditUnavailable
 from sandbox.paths import Workspace
 from sandbox.shell import Shell
 from sandbox.snapshots import Snapshots, SnapshotsUnavailable
+from tools.base import Tool
 from tools.diff import DiffTool
 from tools.edit import EditTool
 from tools.list_files import ListTool
@@ -37,6 +38,7 @@ from tools.read import ReadTool
 from tools.registry import Registry
 from tools.run_command import RunTool
 from tools.run_tests import TestTool
+from tools.screenshot import ScreenshotTool
 from tools.search import SearchTool
 from tools.write import WriteTool
 
@@ -70,7 +72,7 @@ def build_session(options: Options, engine: Engine | None = None) -> Session:
     return Session(
         engine,
         Dispatcher(
-            Toolbox(_registry(Workspace(options.root), shell, snapshots)),
+            _toolbox(options.root, shell, snapshots),
             Permissions(
                 options.mode,
                 Approvals(),
@@ -129,25 +131,26 @@ def _engine(options: Options) -> EmbeddedEngine:
 
 def tool_schemas(root: Path) -> tuple[ToolSchema, ...]:
     """The tools as the model is told of them; nothing is started."""
-    return Toolbox(_registry(Workspace(root), Shell(root), None)).schemas
+    return _toolbox(root, Shell(root), None).schemas
 
 
-def _registry(workspace: Workspace, shell: Shell, snapshots: Snapshots | None) -> Registry:
+def _toolbox(root: Path, shell: Shell, snapshots: Snapshots | None) -> Toolbox:
     """The tools, in the order in which the model is told of them: a model is trained on this order."""
-    return Registry(
-        (
-            ReadTool(workspace),
-            ListTool(workspace),
-            SearchTool(workspace),
-            OutlineTool(workspace),
-            EditTool(workspace),
-            WriteTool(workspace),
-            TestTool(workspace, shell),
-            RunTool(shell),
-            DiffTool(lambda: as_texts(snapshots.changes()) if snapshots is not None else []),
-            PlanTool(),
-        )
+    workspace = Workspace(root)
+    tools: tuple[Tool, ...] = (
+        ReadTool(workspace),
+        ListTool(workspace),
+        SearchTool(workspace),
+        OutlineTool(workspace),
+        EditTool(workspace),
+        WriteTool(workspace),
+        TestTool(workspace, shell),
+        RunTool(shell),
+        DiffTool(lambda: as_texts(snapshots.changes()) if snapshots is not None else []),
+        PlanTool(),
+        ScreenshotTool(shell, root),
     )
+    return Toolbox(Registry(tools), Registry(tools, sees_pictures=True))
 
 
 def _snapshots(options: Options, tell: Callable[[str], None]) -> Snapshots | None:

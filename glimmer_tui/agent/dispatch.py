@@ -190,7 +190,8 @@ class Dispatcher:
     def _finish(self, call: ToolCall, result: Result) -> Outcome:
         done = Outcome(call, result)
         if call.name:
-            self._emit(ToolFinished(call.id, call.name, result.display, result.error, done.changed))
+            shown = (result.display, result.error, done.changed, result.images)
+            self._emit(ToolFinished(call.id, call.name, *shown, message_id=done.message.id))
         else:
             self._emit(Notice("The model wrote a call to nobody and was told so.", "warning"))
         return done

@@ -1,11 +1,12 @@
 """What a session publishes: plain data, in one order, for the screen and for scripts alike."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from engine.messages import Image
 from engine.protocol import Capabilities, StopReason, Timings, Usage
 from sandbox.actions import Mode
-from tools.base import Display, Preview
+from tools.base import Display, Picture, Preview
 
 FailureKind = Literal["model", "context_full", "engine", "empty", "loop", "steps", "internal"]
 
@@ -19,10 +20,15 @@ class ModelLoaded:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Sent when a message of the person's enters the history. `steering`: it arrived during a turn."""
+    """Sent when a message of the person's enters the history. `steering`: it arrived during a turn.
+
+    `message_id` is how `OutOfView` names it.
+    """
 
     text: str
     steering: bool = False
+    images: tuple[Image, ...] = ()
+    message_id: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,14 @@ class TurnStarted:
 @dataclass(frozen=True, slots=True)
 class Prefilling:
     """Sent while the model reads its prompt. Counts are tokens."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Sent while the model looks at a picture. Counts are the blocks of its vision encoder."""
 
     done: int
     total: int
@@ -129,13 +143,22 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """Sent when a call has its result."""
+    """Sent when a call has its result. `message_id` is how `OutOfView` names it."""
 
     call_id: str
     name: str
     display: Display
     error: str
     changed: tuple[str, ...] = ()
+    images: tuple[Picture, ...] = ()
+    message_id: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfView:
+    """Sent when the pictures, or the result, of these messages went out of the model's view."""
+
+    message_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +221,7 @@ Event = (
     | MessageQueued
     | TurnStarted
     | Prefilling
+    | Looking
     | SpanEvicted
     | TextDelta
     | ReasoningDelta
@@ -208,6 +232,7 @@ Event = (
     | SnapshotTaken
     | ToolOutput
     | ToolFinished
+    | OutOfView
     | Notice
     | StatusChanged
     | FilesRestored

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from engine.messages import Message, ToolCall, ToolResult
-from glimmer_tui.agent.sight import Expired, Sight
+from glimmer_tui.agent.sight import Expired, Sight, out_of_view
 from glimmer_tui.agent.store import ConversationFile
 
 INTERRUPTED = "Interrupted before it finished."
@@ -30,6 +30,7 @@ class History:
         self._on_problem = on_problem
         self._messages: list[Message] = []
         self._forgotten: set[str] = set()
+        self._gone: frozenset[str] = frozenset()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -47,6 +48,17 @@ class History:
     def expire(self) -> Expired:
         """Take old pictures and results out of the model's view; the record keeps them."""
         return self._sight.expire(self._remembered)
+
+    def gone(self, seen: Sequence[Message]) -> tuple[str, ...]:
+        """The messages of `seen`, by their ids, of which something went out of view since this was asked."""
+        gone = out_of_view(seen)
+        new = tuple(name for name in gone if name not in self._gone)
+        self._gone = frozenset(gone)
+        return new
+
+    def show_no_pictures(self) -> None:
+        """The model sees none: whatever pictures there are or come, it reads words in their place."""
+        self._sight.sees = False
 
     def forget(self, ids: Iterable[str]) -> None:
         """Take messages out of the model's sight; a call goes with its result. The record keeps them."""

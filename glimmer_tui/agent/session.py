@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import EngineError
 from engine.messages import Image, Strength
-from engine.protocol import Engine, Usage
+from engine.protocol import Capabilities, Engine, Usage
 from glimmer_tui.agent import events
 from glimmer_tui.agent.dispatch import Dispatcher
 from glimmer_tui.agent.events import Event, Notice, TurnFailed, UserMessage
@@ -19,7 +19,7 @@ from glimmer_tui.agent.outcome import CANCELLED
 from glimmer_tui.agent.prompt import user_message
 from glimmer_tui.agent.restored import restored_events, restored_note
 from glimmer_tui.agent.settings import SessionSettings
-from glimmer_tui.agent.sight import Expired, Sight
+from glimmer_tui.agent.sight import Expired, Sight, cannot_see
 from glimmer_tui.agent.store import Store
 from glimmer_tui.agent.turn import Turn, TurnEnd, failure
 from sandbox.actions import Decision, Mode
@@ -57,6 +57,7 @@ class Session:
         self._outbox = outbox
         self._settings = settings
         self._release = release
+        self._capabilities: Capabilities | None = None
         self._history = self._new_history()
         self._queue: deque[_Said] = deque()
         self._loading: asyncio.Task[TurnFailed | None] | None = None
@@ -140,7 +141,9 @@ class Session:
 
     def expire(self) -> Expired:
         """Take old pictures and long results out of the model's view, from the next step on."""
-        return self._history.expire()
+        expired = self._history.expire()
+        self._tell_what_is_gone()
+        return expired
 
     async def preview_undo(self) -> tuple[Restored, ...]:
         """What `undo` would do to each file of the last turn; () when there is nothing to undo."""
@@ -194,11 +197,20 @@ class Session:
                 self._outbox.put(failed)
             return failed
         self._usage = replace(self._usage, context_size=capabilities.context_size)
+        self._meet(capabilities)
         self._outbox.put(events.ModelLoaded(capabilities))
         for notice in capabilities.notices:
             self._outbox.put(Notice(notice))
         self._publish_status()
         return None
+
+    def _meet(self, model: Capabilities) -> None:
+        """Let the history and the tools fit what the model can do."""
+        self._capabilities = model
+        if not model.vision:
+            self._history.show_no_pictures()
+        elif not model.is_demo:
+            self._dispatcher.toolbox.offer_pictures()
 
     async def _loaded(self, turn: Turn) -> TurnEnd | None:
         """Wait for the model; None once it is ready. A load that failed before is tried again."""
@@ -227,7 +239,10 @@ class Session:
             await self._enter(said, steering)
             self._outbox.put(events.TurnStarted(self._turns))
             await self._dispatcher.records.begin(said.text)
-            end = await self._loaded(turn) or await turn.run(self._steer)
+            end = await self._loaded(turn)
+            if end is None:
+                self._tell_unseen(said)
+                end = await turn.run(self._steer)
             self._usage = turn.usage or self._usage
         except Exception as problem:
             _log.exception("a turn failed")
@@ -256,8 +271,19 @@ class Session:
         """A message of the person's enters the history; the first one carries the project's instructions."""
         instructions = None if self._instructed else self._settings.instructions
         self._instructed = True
-        self._outbox.put(UserMessage(said.text, steering))
-        await self._history.add(user_message(said.text, said.images, instructions))
+        message = user_message(said.text, said.images, instructions)
+        self._outbox.put(UserMessage(said.text, steering, said.images, message.id))
+        await self._history.add(message)
+
+    def _tell_unseen(self, said: _Said) -> None:
+        """A picture that was sent before it was known that the model sees none."""
+        model = self._capabilities
+        if said.images and model is not None and not model.vision:
+            self._outbox.put(Notice(f"{cannot_see(model.is_demo)} It reads your words alone.", "warning"))
+
+    def _tell_what_is_gone(self) -> None:
+        if gone := self._history.gone(self._history.seen):
+            self._outbox.put(events.OutOfView(gone))
 
     async def _restore(self, redo: bool, force: bool) -> tuple[Restored, ...]:
         if self._refuse_while_busy():
@@ -281,7 +307,10 @@ class Session:
         return self.busy
 
     def _new_history(self) -> History:
-        return History(self._store.create(), self._unsaved, Sight(self._settings.pictures_kept))
+        history = History(self._store.create(), self._unsaved, Sight(self._settings.pictures_kept))
+        if self._capabilities is not None and not self._capabilities.vision:
+            history.show_no_pictures()
+        return history
 
     def _unsaved(self, problem: OSError) -> None:
         self._outbox.put(

@@ -12,6 +12,7 @@ from datetime import datetime
 from engine.messages import Image, Message, Part, ToolCall, ToolResult
 
 PICTURES_KEPT = 3
+PROJECTOR = "mmproj-Muse-Glimmer-30B-Q4_K_M.gguf"
 SHORTEST_RESULT = 200
 """Characters; a shorter result takes no room worth a mark."""
 
@@ -29,6 +30,8 @@ class Sight:
 
     def __init__(self, pictures: int = PICTURES_KEPT) -> None:
         self._pictures = pictures
+        self.sees = True
+        """Whether the model sees pictures at all."""
         self._by_hand: set[str] = set()
         self._times: dict[str, datetime] = {}
 
@@ -64,7 +67,9 @@ class Sight:
             if not _has_picture(message):
                 continue
             subject = subjects.get(message.id)
-            if subject is not None and subject in shown:
+            if not self.sees:
+                stale[message.id] = "not seen: this model cannot look at pictures"
+            elif subject is not None and subject in shown:
                 stale[message.id] = "superseded by a newer one"
             elif count >= self._pictures or message.id in self._by_hand:
                 stale[message.id] = "removed"
@@ -91,6 +96,28 @@ class Sight:
                 return replace(part, expired=f"the result of {part.name}, removed")
             case _:
                 return part
+
+
+def cannot_see(is_demo: bool) -> str:
+    """What is said wherever a picture is given to a model that sees none."""
+    if is_demo:
+        return (
+            "The demonstration model cannot look at pictures. "
+            f"Muse Glimmer 30B can, with the file {PROJECTOR} beside it."
+        )
+    return (
+        "This model cannot look at pictures: it was loaded without a vision projector. "
+        f"Put the file {PROJECTOR} beside the model, and start Glimmer again."
+    )
+
+
+def out_of_view(messages: Iterable[Message]) -> tuple[str, ...]:
+    """The ids of messages that the model sees with words in the place of something."""
+    return tuple(message.id for message in messages if any(_is_marked(part) for part in message.parts))
+
+
+def _is_marked(part: Part) -> bool:
+    return isinstance(part, Image | ToolResult) and bool(part.expired)
 
 
 def _has_picture(message: Message) -> bool:

@@ -16,11 +16,19 @@ class Planned:
 
 
 class Toolbox:
-    """A fixed set of tools. `schemas` is the same value throughout, so that the prompt stays the same."""
+    """A set of tools, fixed once the model is known: from then on `schemas`, and so the prompt, stays."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, with_pictures: Registry | None = None) -> None:
+        """`with_pictures` is the set for a model that sees what a tool shows it."""
         self._registry = registry
-        self.schemas = tuple(ToolSchema(*spec) for spec in registry.schemas())
+        self._with_pictures = with_pictures
+        self.schemas = _schemas(registry)
+
+    def offer_pictures(self) -> None:
+        """The model sees pictures, and knows of the tools that show some from now on."""
+        if self._with_pictures is not None:
+            self._registry, self._with_pictures = self._with_pictures, None
+            self.schemas = _schemas(self._registry)
 
     def plan(self, call: ToolCall) -> Planned | Result:
         """Check the arguments and prepare. Blocks; raises what the tool raises when it has a bug."""
@@ -32,3 +40,7 @@ class Toolbox:
             raise KeyError(call.name)
         prepared = tool.prepare(arguments)
         return prepared if isinstance(prepared, Result) else Planned(tool, prepared)
+
+
+def _schemas(registry: Registry) -> tuple[ToolSchema, ...]:
+    return tuple(ToolSchema(*spec) for spec in registry.schemas())

@@ -8,6 +8,7 @@ from engine.protocol import (
     Delta,
     Engine,
     EngineNotice,
+    PictureProgress,
     PrefillProgress,
     ReasoningDelta,
     Request,
@@ -76,8 +77,11 @@ class Turn:
         """Stream one reply into `draft`. What came before a failure is kept."""
         if self.stop.is_set:
             return None
+        seen = self._history.seen
+        if gone := self._history.gone(seen):
+            self._emit(events.OutOfView(gone))
         request = Request(
-            messages=(system_message(), *self._history.seen),
+            messages=(system_message(), *seen),
             tools=self._dispatcher.toolbox.schemas,
             strength=self._settings.strength,
             sampling=self._sampling(),
@@ -102,6 +106,8 @@ class Turn:
         match delta:
             case PrefillProgress(done, total):
                 self._emit(events.Prefilling(done, total))
+            case PictureProgress(done, total):
+                self._emit(events.Looking(done, total))
             case EngineNotice(text):
                 self._emit(Notice(text, "warning"))
             case SpanEvicted(message_id, tokens):

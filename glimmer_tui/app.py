@@ -16,7 +16,18 @@ from glimmer_tui.widgets.terminal_keys import teach_alt_enter
 
 _log = logging.getLogger(__name__)
 
-STYLES = ("screen", "transcript", "blocks", "markdown", "sheet", "prompt", "composer", "status", "help")
+STYLES = (
+    "screen",
+    "transcript",
+    "blocks",
+    "pictures",
+    "markdown",
+    "sheet",
+    "prompt",
+    "composer",
+    "status",
+    "help",
+)
 DEFAULT_THEME = "glimmer-dark"
 _WIDTHS = [(0, "-narrow"), (60, "-normal")]
 _HEIGHTS = [(0, "-short"), (18, "-tall")]
@@ -39,13 +50,15 @@ class GlimmerApp(App[None]):
         theme: str = DEFAULT_THEME,
         initial_prompt: str = "",
         clock: Callable[[], float] = time.monotonic,
+        root: Path | None = None,
     ) -> None:
+        """`root` is the project's folder, by default the working folder."""
         super().__init__()
         teach_alt_enter()
         self._session = session
         self._initial_prompt = initial_prompt
         self._problem = ""
-        self._main = MainScreen(session, clock)
+        self._main = MainScreen(session, clock, root or Path.cwd())
         for name in palette.names():
             self.register_theme(palette.textual_theme(palette.load(name)))
         if theme in palette.names():
@@ -67,6 +80,7 @@ class GlimmerApp(App[None]):
 
     async def on_unmount(self) -> None:
         await self._session.close()
+        self._main.viewer.close()
 
     def action_ignore(self) -> None:
         """Ctrl+Q quits nothing: leaving takes Ctrl+C twice, or /quit."""

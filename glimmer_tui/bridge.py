@@ -2,10 +2,13 @@
 
 from typing import assert_never
 
+from engine.messages import Image
 from glimmer_tui.agent import events
 from glimmer_tui.screens.main import MainScreen
 from glimmer_tui.widgets import sayings
 from glimmer_tui.widgets.answer import AnswerBlock
+from glimmer_tui.widgets.attachments import tokens_of
+from glimmer_tui.widgets.picture_block import PictureBlock
 from glimmer_tui.widgets.reasoning import ReasoningBlock
 from glimmer_tui.widgets.status import WAITING, short
 from glimmer_tui.widgets.tool_block import ToolBlock
@@ -29,6 +32,8 @@ OfTurn = (
     | events.MessageQueued
     | events.TurnStarted
     | events.Prefilling
+    | events.Looking
+    | events.OutOfView
     | events.SpanEvicted
     | events.StepFinished
     | events.TurnFinished
@@ -48,6 +53,7 @@ class Bridge:
         self._answer: AnswerBlock | None = None
         self._reasoning: ReasoningBlock | None = None
         self._tools: dict[str, ToolBlock] = {}
+        self._pictures: dict[str, list[PictureBlock]] = {}
         self._asked: dict[str, str] = {}
         self._tokens = 0
         self._seconds = 0.0
@@ -72,6 +78,7 @@ class Bridge:
                 )
                 if capabilities.is_demo:
                     await self._transcript.add(sayings.demo_block())
+                await self._screen.meet(capabilities)
             case events.Notice():
                 await self._close_stream()
                 await self._transcript.add(sayings.notice_block(event))
@@ -89,10 +96,11 @@ class Bridge:
 
     async def _of_turn(self, event: OfTurn) -> None:
         match event:
-            case events.UserMessage(text, steering):
+            case events.UserMessage(text, steering, images, message_id):
                 await self._close_stream()
                 self._screen.queued.take(text)
                 await self._transcript.add(sayings.user_block(text, steering))
+                await self._show_pictures(images, message_id)
             case events.MessageQueued(text):
                 self._screen.queued.add(text)
             case events.TurnStarted():
@@ -101,6 +109,10 @@ class Bridge:
             case events.Prefilling(done, total):
                 share = f" {done * 100 // total}%" if total else ""
                 self._status.show(activity=f"reading {short(total)} tokens{share}")
+            case events.Looking(done, total):
+                self._status.show(activity=f"looking at the picture {done} of {total}")
+            case events.OutOfView(message_ids):
+                self._mark(message_ids)
             case events.SpanEvicted(_, tokens):
                 self._evicted += tokens
             case events.StepFinished(usage, timings):
@@ -109,6 +121,7 @@ class Bridge:
                 self._seconds += timings.decode_s
                 rate = usage.generated / timings.decode_s if timings.decode_s > 0 else 0.0
                 self._status.show(context_used=usage.context_used, context_size=usage.context_size, rate=rate)
+                self._status.show(pictures=usage.pictures)
             case events.TurnFinished(stop, _, changed):
                 await self._close_stream()
                 rate = self._tokens / self._seconds if self._seconds > 0 else 0.0
@@ -162,6 +175,8 @@ class Bridge:
                 if call_id not in self._tools:
                     await self._add_tool(call_id, name, name)
                 self._tools.pop(call_id).finish(display, error)
+                images = tuple(Image(shown.data, shown.width, shown.height) for shown in event.images)
+                await self._show_pictures(images, event.message_id)
                 if not self._tools:
                     self._status.show(activity="thinking")
             case _:
@@ -190,10 +205,29 @@ class Bridge:
         self._tools[call_id] = block
         await self._transcript.add(block)
 
+    async def _show_pictures(self, images: tuple[Image, ...], message_id: str) -> None:
+        cap = self._screen.picture_tokens
+        blocks = [
+            PictureBlock(image, f"image {number}", tokens_of(image, cap))
+            for number, image in enumerate(images, 1)
+        ]
+        for block in blocks:
+            await self._transcript.add(block)
+        if blocks:
+            self._pictures[message_id] = blocks
+
+    def _mark(self, message_ids: tuple[str, ...]) -> None:
+        """The pictures of these messages are no longer seen."""
+        for name in message_ids:
+            for block in self._pictures.get(name, ()):
+                block.mark_gone()
+
     async def _start_again(self) -> None:
         await self._close_stream()
         self._tools.clear()
+        self._pictures.clear()
         self._screen.queued.clear()
+        self._status.show(pictures=0)
         await self._transcript.clear()
         await self._screen.greet()
 

@@ -15,6 +15,8 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "send"),
     ("Ctrl+J  Alt+Enter", "new line"),
     ("Up  Down", "what you sent before"),
+    ("Ctrl+V", "put the clipboard's picture, or text, into the message"),
+    ("Backspace", "take the last picture away, at the start of the text"),
     ("Esc", "stop the running turn"),
     ("Shift+Tab", "next mode"),
     ("Tab", "to the question or the blocks above, and back"),
@@ -28,6 +30,7 @@ BLOCK_KEYS: tuple[tuple[str, str], ...] = (
     ("Up  Down", "the block before or after"),
     ("Enter", "open or close it"),
     ("Right  Left", "into its text and back"),
+    ("o", "a picture: open it in the system's viewer"),
     ("Esc", "back to writing"),
 )
 MODES: tuple[tuple[str, str], ...] = (

@@ -1,6 +1,8 @@
 """The one screen: the conversation, what waits for an answer, the composer, the status row."""
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
@@ -12,14 +14,18 @@ from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
 from engine.messages import STRENGTHS, Strength
+from engine.protocol import Capabilities
 from glimmer_tui.agent.commands import Invocation, UnknownCommand, parse
 from glimmer_tui.agent.events import ApprovalRequested, Notice
+from glimmer_tui.pictures.viewer import Viewer
+from glimmer_tui.screens.attaching import Attaching
 from glimmer_tui.screens.port import Conversation
 from glimmer_tui.widgets.approval import ApprovalPrompt
 from glimmer_tui.widgets.block import Fold
-from glimmer_tui.widgets.completion import Completion
+from glimmer_tui.widgets.completion import Completion, is_optional
 from glimmer_tui.widgets.composer import MARK, Composer
 from glimmer_tui.widgets.lines import Line
+from glimmer_tui.widgets.picture_block import PictureBlock
 from glimmer_tui.widgets.prompt import Prompt
 from glimmer_tui.widgets.queued import Queued
 from glimmer_tui.widgets.sayings import greeting_block, notice_block
@@ -52,7 +58,8 @@ class MainScreen(Screen[None]):
         Binding("ctrl+end", "scroll_edge(1)", show=False, priority=True),
     ]
 
-    def __init__(self, session: Conversation, clock: Callable[[], float]) -> None:
+    def __init__(self, session: Conversation, clock: Callable[[], float], root: Path) -> None:
+        """`clock` counts seconds. `root` is the project's folder, where paths that are typed start."""
         super().__init__()
         self._session = session
         self.clock = clock
@@ -60,6 +67,8 @@ class MainScreen(Screen[None]):
         self.composer = Composer()
         self.status = StatusLine()
         self.queued = Queued()
+        self.viewer = Viewer(root)
+        self.attaching = Attaching(session, root, self.composer, self.status, self.say)
         self._completion = Completion()
         self._slot = Vertical(id="slot")
         self._waiting: list[ApprovalRequested] = []
@@ -72,6 +81,7 @@ class MainScreen(Screen[None]):
             yield self.queued
             yield self._slot
             yield self._completion
+            yield self.attaching.row
             with Horizontal(id="composer-row"):
                 yield Static(MARK, id="composer-mark", markup=False)
                 yield self.composer
@@ -93,6 +103,15 @@ class MainScreen(Screen[None]):
     def opens_output(self) -> bool:
         """Whether new blocks begin open."""
         return self._all_open
+
+    async def meet(self, model: Capabilities) -> None:
+        """The model is loaded."""
+        await self.attaching.meet(model)
+
+    @property
+    def picture_tokens(self) -> int:
+        """The most tokens of one picture; 0 while the model is not known."""
+        return self.attaching.row.cap
 
     async def say(self, text: str, level: str = "info") -> None:
         """A sentence of the screen's own."""
@@ -173,7 +192,26 @@ class MainScreen(Screen[None]):
             case UnknownCommand(name):
                 await self.say(f"There is no command {name}. /help lists them.", "warning")
             case None:
-                self._session.submit(event.text)
+                self._send(event.text)
+
+    def _send(self, text: str) -> None:
+        if (sending := self.attaching.send(text)) is not None:
+            self.run_worker(sending, group="sending")
+
+    def on_composer_emptied(self) -> None:
+        self.attaching.drop_last()
+
+    def on_composer_clipboard_wanted(self) -> None:
+        self.run_worker(self.attaching.add_clipboard(), group="pictures")
+
+    def on_composer_dropped(self, event: Composer.Dropped) -> None:
+        self.run_worker(self.attaching.add_dropped(event.text), group="pictures")
+
+    def on_picture_block_wanted(self, event: PictureBlock.Wanted) -> None:
+        self.run_worker(self._open_outside(event.data), group="viewer")
+
+    async def _open_outside(self, data: bytes) -> None:
+        await self.say(await asyncio.to_thread(self.viewer.show, data))
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         if event.text_area is self.composer:
@@ -188,20 +226,21 @@ class MainScreen(Screen[None]):
             case "close":
                 self._complete("")
             case "accept":
-                self._accept()
+                self._accept(goes_on=True)
             case _:
-                self._accept()
+                self._accept(goes_on=False)
                 if self.composer.text.strip() == self.composer.text:
                     self.composer.send()
 
     def _complete(self, text: str) -> None:
         self.composer.completing = self._completion.match(text)
 
-    def _accept(self) -> None:
+    def _accept(self, goes_on: bool) -> None:
+        """Take the chosen row, with room behind it where an argument is needed, or wanted (`goes_on`)."""
         choice = self._completion.choice
         invocation = parse(choice)
         if isinstance(invocation, Invocation) and invocation.command.argument and not invocation.argument:
-            choice += " "
+            choice += " " if goes_on or not is_optional(invocation.command) else ""
         self.composer.load_text(choice)
         self.composer.move_cursor(self.composer.document.end)
 
@@ -217,10 +256,26 @@ class MainScreen(Screen[None]):
                 self.run_worker(self._preview_undo(), group="files")
             case "redo":
                 self.run_worker(self._redo(), group="files")
+            case "image" if invocation.argument:
+                self.run_worker(self.attaching.add_file(invocation.argument), group="pictures")
+            case "image":
+                self.run_worker(self.attaching.add_clipboard(), group="pictures")
+            case "expire":
+                await self._expire()
             case "mode":
                 await self._set_mode(invocation.argument)
             case "reasoning":
                 await self._set_reasoning(invocation.argument)
+
+    async def _expire(self) -> None:
+        expired = self._session.expire()
+        pictures, results = _counted(expired.pictures, "picture"), _counted(expired.results, "result")
+        told = " and ".join(part for part in (pictures, results) if part)
+        if not told:
+            await self.say("There is nothing old in the model's view.")
+            return
+        verb = "leaves" if expired.pictures + expired.results == 1 else "leave"
+        await self.say(f"{told} {verb} the model's view with its next step.")
 
     async def _set_mode(self, value: str) -> None:
         if value in MODES:
@@ -304,6 +359,9 @@ class MainScreen(Screen[None]):
         if self.composer.text:
             self.composer.clear()
             return
+        if self.attaching.row.pictures:
+            self.attaching.clear()
+            return
         if self._session.busy:
             self._stop()
             return
@@ -315,7 +373,7 @@ class MainScreen(Screen[None]):
         self.set_timer(QUIT_AGAIN_SECONDS, lambda: self.status.show(hint=""))
 
     def action_toggle_output(self) -> None:
-        folds = self.transcript.folds
+        folds = [fold for fold in self.transcript.folds if fold.is_output]
         self._all_open = not any(fold.is_open for fold in folds) if folds else not self._all_open
         with self.app.batch_update():
             for fold in folds:
@@ -346,6 +404,8 @@ class MainScreen(Screen[None]):
         if self.focused is self.composer or self.focused is None:
             return
         outside = isinstance(self.focused, Fold | EarlierLine)
+        if event.key == "o" and isinstance(self.focused, PictureBlock):
+            return
         if (
             outside
             and event.is_printable
@@ -369,6 +429,10 @@ class MainScreen(Screen[None]):
         if self._session.busy:
             self.status.show(activity="stopping")
             self._session.cancel()
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}" if count else ""
 
 
 def undo_line(file: "Restored") -> Line:

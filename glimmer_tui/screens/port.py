@@ -3,8 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from engine.messages import Strength
+from engine.messages import Image, Strength
 from glimmer_tui.agent.events import Event
+from glimmer_tui.agent.sight import Expired
 from sandbox.actions import Decision, Mode
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ class Conversation(Protocol):
         """Begin to load the model and return."""
         ...
 
-    def submit(self, text: str) -> None:
-        """Say something; it is queued while a turn runs."""
+    def submit(self, text: str, images: Sequence[Image] = ()) -> None:
+        """Say something, and show pictures with it; it is queued while a turn runs."""
         ...
 
     def reply(self, approval_id: str, decision: Decision) -> None:
@@ -49,6 +50,10 @@ class Conversation(Protocol):
 
     async def new_conversation(self) -> None:
         """Forget what was said."""
+        ...
+
+    def expire(self) -> Expired:
+        """Take old pictures and long results out of the model's view."""
         ...
 
     async def preview_undo(self) -> "Sequence[Restored]":

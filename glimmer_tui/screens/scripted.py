@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from engine.messages import Strength
+from engine.messages import Image, Strength
 from glimmer_tui.agent import events
 from glimmer_tui.agent.events import Event
+from glimmer_tui.agent.sight import Expired
 from sandbox.actions import Decision, Mode
 
 if TYPE_CHECKING:
@@ -31,10 +32,12 @@ class ScriptedSession:
         self._outbox: asyncio.Queue[Event | None] = asyncio.Queue()
         self._answers: dict[str, asyncio.Future[Decision]] = {}
         self._playing: asyncio.Task[None] | None = None
-        self._waiting: list[str] = []
+        self._waiting: list[tuple[str, tuple[Image, ...]]] = []
         self._awaited = False
         self._status = events.StatusChanged("ask", "medium", 0, 8192, "main")
         self.calls: list[tuple[object, ...]] = []
+        self.expired = Expired(0, 0)
+        """What `expire` will say."""
 
     @property
     def busy(self) -> bool:
@@ -63,13 +66,13 @@ class ScriptedSession:
             self.emit(event)
         self.emit(self._status)
 
-    def submit(self, text: str) -> None:
-        self.calls.append(("submit", text))
+    def submit(self, text: str, images: Sequence[Image] = ()) -> None:
+        self.calls.append(("submit", text, *images))
         if self.busy:
-            self._waiting.append(text)
+            self._waiting.append((text, tuple(images)))
             self.emit(events.MessageQueued(text))
             return
-        self._playing = asyncio.create_task(self._play(text))
+        self._playing = asyncio.create_task(self._play(text, tuple(images)))
 
     def reply(self, approval_id: str, decision: Decision) -> None:
         self.calls.append(("reply", approval_id, decision))
@@ -107,6 +110,10 @@ class ScriptedSession:
         self.calls.append(("new_conversation",))
         self.emit(events.ConversationCleared())
 
+    def expire(self) -> Expired:
+        self.calls.append(("expire",))
+        return self.expired
+
     async def pass_over(self) -> None:
         self.calls.append(("pass_over",))
 
@@ -128,9 +135,9 @@ class ScriptedSession:
             self._playing.cancel()
         self._outbox.put_nowait(None)
 
-    async def _play(self, text: str) -> None:
+    async def _play(self, text: str, images: tuple[Image, ...]) -> None:
         while True:
-            self.emit(events.UserMessage(text))
+            self.emit(events.UserMessage(text, images=images, message_id=f"message {len(self.calls)}"))
             for step in self._script(text):
                 if isinstance(step, int | float):
                     await asyncio.sleep(step)
@@ -141,4 +148,4 @@ class ScriptedSession:
                     await self._answers[step.id]
             if not self._waiting:
                 return
-            text = self._waiting.pop(0)
+            text, images = self._waiting.pop(0)

@@ -41,6 +41,8 @@ class Fold(Block, can_focus=True):
         ("down,j", "step(1)"),
         ("right,l", "enter_body"),
     ]
+    is_output = True
+    """Whether it opens and closes together with all other output."""
 
     class Stepped(Message):
         """The person moves to the block before (-1) or after (1) this one."""

@@ -70,4 +70,11 @@ def _rows(text: str) -> list[tuple[str, str]]:
 
 def values(command: Command) -> tuple[str, ...]:
     """The values a command's argument may take."""
-    return tuple(command.argument.split("|")) if command.argument else ()
+    if not command.argument or is_optional(command):
+        return ()
+    return tuple(command.argument.split("|"))
+
+
+def is_optional(command: Command) -> bool:
+    """Whether the command means something without its argument."""
+    return command.argument.startswith("[")

@@ -4,6 +4,7 @@ from textual import events
 from textual.message import Message
 from textual.widgets import TextArea
 
+from glimmer_tui.pictures.names import may_be_dropped
 from glimmer_tui.widgets.past_inputs import PastInputs
 
 NEW_LINE_KEYS = ("ctrl+j", "alt+enter", "shift+enter", "ctrl+enter")
@@ -35,6 +36,19 @@ class Composer(TextArea):
             super().__init__()
             self.key = key
 
+    class Emptied(Message):
+        """Backspace at the start of the text: the last picture is to be taken away."""
+
+    class ClipboardWanted(Message):
+        """Whatever the clipboard holds is to be put into the message."""
+
+    class Dropped(Message):
+        """The terminal pasted what looks like dropped files; it is not in the text yet."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(self) -> None:
         super().__init__(
             soft_wrap=True,
@@ -46,6 +60,8 @@ class Composer(TextArea):
         self.cursor_blink = False
         self.completing = False
         """Whether completions are shown, so that Up, Down, Tab, Enter and Escape are theirs."""
+        self.has_pictures = False
+        """Whether pictures wait to be sent, so that Backspace can reach them and no text is needed."""
         self._past = PastInputs()
 
     async def _on_key(self, event: events.Key) -> None:
@@ -54,6 +70,26 @@ class Composer(TextArea):
             event.prevent_default()
             return
         await super()._on_key(event)
+
+    def _on_paste(self, event: events.Paste) -> None:
+        """Text is left to the base class. Some terminals paste nothing at all where a picture was copied."""
+        if not event.text:
+            message: Message = self.ClipboardWanted()
+        elif may_be_dropped(event.text):
+            message = self.Dropped(event.text)
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+        self.post_message(message)
+
+    def action_paste(self) -> None:
+        self.post_message(self.ClipboardWanted())
+
+    def give_back(self, text: str) -> None:
+        """Put a text that could not be sent back, before what was written since."""
+        self.load_text(f"{text}\n{self.text}" if self.text.strip() else text)
+        self.move_cursor(self.document.end)
 
     def action_cursor_up(self, select: bool = False) -> None:
         at_edge = self.wrapped_document.location_to_offset(self.cursor_location).y == 0
@@ -71,11 +107,12 @@ class Composer(TextArea):
         self._replace(newer)
 
     def send(self) -> None:
-        """Submit what is written, unless it is blank."""
+        """Submit what is written, unless it is blank and no picture waits."""
         text = self.text.strip()
-        if not text:
+        if not text and not self.has_pictures:
             return
-        self._past.add(text)
+        if text:
+            self._past.add(text)
         self.clear()
         self.post_message(self.Submitted(text))
 
@@ -87,6 +124,8 @@ class Composer(TextArea):
                 self.post_message(self.Steered("send"))
             else:
                 self.send()
+        elif key == "backspace" and self.has_pictures and self._is_at_start:
+            self.post_message(self.Emptied())
         elif key in NEW_LINE_KEYS:
             self.insert("\n")
         elif not self.text and key in ("home", "end", "question_mark"):
@@ -94,6 +133,10 @@ class Composer(TextArea):
         else:
             return False
         return True
+
+    @property
+    def _is_at_start(self) -> bool:
+        return self.selection.is_empty and self.cursor_location == (0, 0)
 
     def _replace(self, text: str) -> None:
         self.load_text(text)

@@ -27,6 +27,7 @@ class Status:
     reasoning: str = ""
     context_used: int = 0
     context_size: int = 0
+    pictures: int = 0
     rate: float = 0.0
     branch: str = ""
 
@@ -106,6 +107,8 @@ def _facts(status: Status) -> list[Content]:
         used, size = short(status.context_used), short(status.context_size)
         full = status.context_used > status.context_size * 0.85
         facts.append(Content.styled(f"{used}/{size}", "$error" if full else "$muted"))
+    if status.pictures:
+        facts.append(Content.styled(f"{short(status.pictures)} in pictures", "$muted"))
     if status.model:
         name = Content.styled(one_line(status.model, 28), "$muted")
         facts.append(Content.assemble(("demo ", "bold $accent"), name) if status.demo else name)

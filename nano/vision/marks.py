@@ -20,7 +20,7 @@ from nano.restore import restore_model
 from nano.tokenizer import PAD, Encoder
 from nano.vision.screens import Screen, draw_screen
 from nano.vision.train import encoder_of
-from nano.vision.transcript import CELL, Place, cells_of
+from nano.vision.transcript import CELL, MARK, Place, cells_of
 
 WISHES = (
     "Fix what this shows.",

@@ -11,19 +11,28 @@ The language model never saw blank cells in its own training. Two vectors that a
 them for nothing, and the line for a report: `BLANK`, and `MARK` in the place of the word `FAILED`.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from nano.tokenizer import Encoder
 from nano.vision.drawing import FIRST
 from nano.vision.screens import Line, text_of
 
 CELL = 28
 BLANK, MARK = -1, -2
 """Ids beside the vocabulary's: counted from the end of the table, which holds them last."""
+
+
+class Speller(Protocol):
+    """A tokenizer."""
+
+    def encode(self, pieces: Iterable[object]) -> list[int]:
+        """Ids of pieces of plain text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +54,12 @@ def parts_of(line: str) -> list[tuple[int, str]]:
     return [(start, line[start:end]) for start, end in pairwise(cuts) if end > start]
 
 
-def row_of(line: str, encoder: Encoder, place: Place, columns: int) -> npt.NDArray[np.int64]:
+def row_of(line: str, speller: Speller, place: Place, columns: int) -> npt.NDArray[np.int64]:
     """The ids of a row of `columns` cells for a summary line."""
     row = np.full(columns, BLANK, np.int64)
     free = 0
     for start, text in parts_of(line):
-        ids = [MARK] if start == 0 else encoder.encode([text])
+        ids = [MARK] if start == 0 else speller.encode([text])
         first = start + len(text) - len(text.lstrip())
         at = max(free, int((place.left + first * place.wide) // CELL))
         ids = ids[: max(0, columns - at)]
@@ -60,7 +69,7 @@ def row_of(line: str, encoder: Encoder, place: Place, columns: int) -> npt.NDArr
 
 
 def cells_of(
-    lines: list[Line], failed: list[int], encoder: Encoder, place: Place, grid: tuple[int, int]
+    lines: list[Line], failed: list[int], speller: Speller, place: Place, grid: tuple[int, int]
 ) -> npt.NDArray[np.int64]:
     """The ids of a grid of (rows, columns) cells. A line that is cut off above or below is not read, nor one
     whose row is taken."""
@@ -71,7 +80,7 @@ def cells_of(
         row = int((top + place.high / 2) // CELL)
         if top < -0.1 * place.high or top + 0.9 * place.high > rows * CELL or (cells[row] != BLANK).any():
             continue
-        cells[row] = row_of(text_of(lines[number]), encoder, place, columns)
+        cells[row] = row_of(text_of(lines[number]), speller, place, columns)
     return cells
 
 

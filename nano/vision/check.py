@@ -24,12 +24,12 @@ from engine.messages import Image, Message, Text
 from engine.protocol import ReasoningDelta, Request, Sampling
 from engine.vision.grid import grid_of
 from glimmer_tui.agent.prompt import system_message
-from nano.prefix import schemas
 from nano.tokenizer import Encoder
 from nano.vision.drawing import scaled
 from nano.vision.encoder import Eye
 from nano.vision.exam import Question, questions
 from nano.vision.export import load_eye
+from nano.vision.sight import sighted_schemas
 from nano.vision.train import encoder_of, table_with
 from nano.vision.transcript import CELL
 
@@ -60,7 +60,7 @@ def said(loaded: Loaded, image: Image, wish: str, image_first: bool) -> str:
     """What the model writes to itself about a picture."""
     parts = (image, Text(f" {wish}")) if image_first else (Text(f"{wish} "), image)
     history = (system_message(), Message("user", parts))
-    request = Request(history, tuple(schemas()), "low", Sampling(temperature=0.0), max_tokens=40)
+    request = Request(history, tuple(sighted_schemas()), "low", Sampling(temperature=0.0), max_tokens=40)
     deltas = loaded.generator.generate(request, threading.Event())
     return "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
 

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from engine.chat_format import Marker
 from nano.model import Glimmer, attend, rms_norm
-from nano.prefix import prefix_pieces
 from nano.restore import restore_model
 from nano.tokenizer import PAD, Encoder
 from nano.vision.screens import Screen, draw_screen
+from nano.vision.sight import sighted_pieces
 from nano.vision.train import encoder_of
 from nano.vision.transcript import CELL, MARK, Place, cells_of
 
@@ -42,7 +42,7 @@ class Listener:
 
     def __init__(self, model: Glimmer, encoder: Encoder) -> None:
         self.model, self._encoder = model.requires_grad_(False), encoder
-        pieces = [{"marker": p.value} if isinstance(p, Marker) else p for p in prefix_pieces("low")]
+        pieces = [{"marker": p.value} if isinstance(p, Marker) else p for p in sighted_pieces("low")]
         self._ahead = model.remembered(torch.tensor(encoder.encode(pieces)))
         self.table = rms_norm(model.embedding.weight, None, model.shape.eps)
 

@@ -29,7 +29,7 @@ from nano.vision.transcript import BLANK
 
 PATCHES = 4800
 """Patches a step, whatever the size of its pictures."""
-BLANK_WEIGHT, SPACE_WEIGHT, EARLY_WEIGHT = 0.08, 0.15, 0.5
+BLANK_WEIGHT, SPACE_WEIGHT, EARLY_WEIGHT, CLOSE_WEIGHT = 0.08, 0.15, 0.5, 1.0
 SAVE_SECONDS = 120.0
 WIDE = (20, 22, 24, 26, 26, 28)
 
@@ -60,6 +60,8 @@ def loss_of(reader: Reader, pictures: Pictures) -> tuple[Tensor, float, float]:
     weights = torch.where(text, 1.0, BLANK_WEIGHT)
     losses = F.cross_entropy(scores.flatten(0, 1), cells, reduction="none")
     late = (losses * weights).sum() / weights.sum()
+    near = scores.flatten(0, 1).gather(1, cells[:, None])[:, 0] / reader.sharpness
+    late = late + CLOSE_WEIGHT * ((1 - near) * weights).sum() / weights.sum()
     wanted, found = pictures.characters.flatten(), characters.flatten(0, 2)
     inked = wanted != 0
     weights = torch.where(inked, 1.0, SPACE_WEIGHT)
@@ -73,12 +75,12 @@ def grid_at(progress: float, rng: random.Random) -> tuple[int, int]:
     """Rows and columns of a step's pictures; they grow with the part of the budget that is spent."""
     columns = rng.choice(WIDE)
     draw = rng.random()
-    if progress < 0.3:
-        return (1 if draw < 0.6 else 2), columns
-    if progress < 0.6:
-        return rng.choice((1, 2, 2, 3, 4)), columns
-    if draw < 0.55:
-        return rng.choice((2, 3, 4, 5)), columns
+    if progress < 0.4:
+        return (1 if draw < 0.75 else 2), columns
+    if progress < 0.65:
+        return rng.choice((1, 1, 2, 3, 4)), columns
+    if draw < 0.6:
+        return rng.choice((1, 2, 3, 5)), columns
     return rng.choice((8, 10, 12, 14, 16)), columns
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.engine import GREEDY, LIMIT, VERIFY_COST_H200, conversations
+from benchmarks.conversations import CONTEXT, GREEDY, LIMIT, VERIFY_COST_H200, conversations
 from engine.cache import Cache
 from engine.generator import Generator, GeneratorOptions
 from engine.loading import EngineOptions, Loaded, load
@@ -99,7 +99,7 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    loaded = load(options.model, EngineOptions(16384, options.threads))
+    loaded = load(options.model, EngineOptions(CONTEXT, options.threads))
     if loaded.cache.drafter is None:
         raise SystemExit("There is no drafter beside the model.")
     tools = tool_schemas(Path.cwd())

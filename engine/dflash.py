@@ -19,8 +19,6 @@ _ROWS = 128
 """Vectors handed over in one decode: it bounds the memory that a wide model's features take."""
 _WAITING_BYTES = 8 << 20
 """Vectors that wait to be handed over, unless _ROWS of them take more."""
-_UNUSED = 256
-"""Positions after the last draft from which on its state is not worth storing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,8 @@ class Dflash:
         self._waiting = np.empty((most, width), np.float32)
         self._waiting_rows = 0
         self._end = 0
-        self._drafted_at = 0
+        self.is_in_use = True
+        """Whether drafts are wanted of it, and not only tried: else its state is not worth storing."""
         self.caught_up_s = 0.0
         """Seconds that the last draft spent on what had piled up while none was wanted."""
 
@@ -77,7 +76,6 @@ class Dflash:
     def draft(self, last: int, position: int, depth: int) -> list[int]:
         """At most `depth` tokens that may follow `last`, which stands at `position` and was not absorbed."""
         self.caught_up_s = 0.0
-        self._drafted_at = position
         piled_up = self._waiting_rows > 2 * self._shape.block
         started = time.perf_counter()
         self._hand_over()
@@ -124,7 +122,7 @@ class Dflash:
     def store(self, position: int) -> bytes:
         """Its cache as bytes, for `restore`, when `position` is next; empty where it did not follow, or is not
         in use: to start anew costs it only speed."""
-        if position - self._drafted_at > _UNUSED:
+        if not self.is_in_use:
             return b""
         self._hand_over()
         is_behind = self._end != position or self._context.is_empty

@@ -79,15 +79,17 @@ class Generator:
             yield from talk.expire(request)
             yield from talk.read(cancelled)
             read = self._log.cached - kept
-            prefilled = time.perf_counter()
-            reply = Reply(request, self._markers)
-            if kept + read < len(plan.ids):
-                stop: StopReason = "cancelled"
-            else:
+            is_read = kept + read >= len(plan.ids)
+            if is_read:
                 talk.checkpoint()
                 self.speculator.begin(self._log.ids)
+            prefilled = time.perf_counter()
+            reply = Reply(request, self._markers)
+            stop: StopReason = "cancelled"
+            if is_read:
                 stop = yield from self._decode(reply, sampler, cancelled)
             yield from reply.finish(stop)
+            written = time.perf_counter()
             if stop == "end" and not reply.made_call:
                 talk.checkpoint()
             usage = Usage(
@@ -104,7 +106,7 @@ class Generator:
                 accepted=reply.accepted,
                 pictures=talk.used_by_pictures,
             )
-            yield Done(stop, usage, Timings(prefilled - started, time.perf_counter() - prefilled))
+            yield Done(stop, usage, Timings(prefilled - started, written - prefilled))
         self.conversation.keep_prefix()
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ class Speculator:
         if self._fixed is not None:
             tokens = self._cache.draft(last, position, min(self._fixed, room))
             return Proposal(tuple(tokens), "drafter") if tokens else _NOTHING
-        depth = self._drafter.choose(room).depth if self._drafter else 0
+        depth = self._drafter_depth(room)
         if found := self._repeated(room, depth):
             return found
         if not depth:
@@ -94,6 +94,15 @@ class Speculator:
     def drafter_depth(self) -> Depth | None:
         """The books of the drafter, to report from."""
         return self._drafter
+
+    def _drafter_depth(self, room: int) -> int:
+        """How many tokens the drafter is to draft now."""
+        if self._drafter is None or self._cache.drafter is None:
+            return 0
+        choice = self._drafter.choose(room)
+        if not choice.is_trial:
+            self._cache.drafter.is_in_use = choice.depth > 0
+        return choice.depth
 
     def _repeated(self, room: int, depth: int) -> Proposal | None:
         """A draft from the conversation, where it promises more than `depth` tokens of the drafter."""

@@ -48,9 +48,7 @@ def main() -> None:
     """Print the agreement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=Path("glimmer_tui/models/glimmer-nano.gguf"))
-    parser.add_argument(
-        "--drafter", type=Path, default=Path("glimmer_tui/models/dflash-glimmer-nano.gguf")
-    )
+    parser.add_argument("--drafter", type=Path, default=Path("glimmer_tui/models/dflash-glimmer-nano.gguf"))
     parser.add_argument("--out", type=Path, default=Path("nano/out"))
     parser.add_argument("--held-out", type=Path, default=Path("nano/out/held-out"))
     parser.add_argument("--conversations", type=int, default=10)

@@ -41,7 +41,7 @@ class Counted(Speculator):
     """Remembers how many drafts stood at each step."""
 
     def __init__(self, cache: Cache, fixed: int | None) -> None:
-        super().__init__(cache, fixed)
+        super().__init__(cache, fixed, cuts=fixed is None)
         self.stood: list[int] = []
 
     def observe(self, proposal: Proposal, stood: int, seconds: float) -> None:

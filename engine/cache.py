@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from engine.batch import Batch
 from engine.context import Context
-from engine.dflash import Dflash
+from engine.dflash import NO_DRAFT, Dflash, Draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,9 @@ class Cache:
         if kept < read:
             self.context.rewind(position + kept)
 
-    def draft(self, last: int, position: int, depth: int) -> list[int]:
+    def draft(self, last: int, position: int, depth: int) -> Draft:
         """At most `depth` tokens that may follow `last`, the token at `position` that was not read yet."""
-        return [] if self.drafter is None else self.drafter.draft(last, position, depth)
+        return NO_DRAFT if self.drafter is None else self.drafter.draft(last, position, depth)
 
     def scores(self, row: int) -> npt.NDArray[np.float32]:
         """The scores [vocabulary] of a row of the last read or verify; -1 is the last row. A view."""

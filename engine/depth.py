@@ -15,6 +15,10 @@ _JUDGED_EVERY = 4
 """Steps after which the best choice is worked out anew."""
 _FIRST = 2
 """Steps of a kind that are taken before it is judged."""
+_FIRST_PLAIN = 8
+"""The same for plain steps, which everything else is measured by and which cost nothing to try."""
+_MARGIN = 1.04
+"""How much more than plain steps drafts must promise: what is as fast as plain only adds risk."""
 
 
 class Average:
@@ -99,12 +103,20 @@ class Choice:
 class Depth:
     """Chooses the number of drafts of each step, 0 included."""
 
-    def __init__(self, most: int, hoped: float = 0.7, costs: Costs | None = None) -> None:
-        """`most` is the longest draft (a block less one); `costs` may be shared by drafts of one source."""
+    def __init__(
+        self, most: int, hoped: float = 0.7, costs: Costs | None = None, *, is_cut: bool = False
+    ) -> None:
+        """`most` is the longest draft (a block less one); `costs` may be shared by drafts of one source.
+
+        Where drafts are cut before they are read (`is_cut`), what steps of each kind wrote is counted itself:
+        the chances of the places that were read say too much of the others.
+        """
         self.most = most
+        self._written = Costs() if is_cut else None
         self.acceptance = Acceptance(most, hoped)
         self.costs = costs or Costs()
-        self._ladder = (0, *(k for k in (1, 2, 3, 5, 7, 11, 15, 23, 31) if k < most), most)
+        between = (most // 2,) if is_cut and most > 2 else (1, 2, 3, 5, 7, 11, 15, 23, 31)
+        self._ladder = (0, *(k for k in between if k < most), most)
         self._spent = self._lost = 0.0
         self._best = Choice(0, 0.0)
         self._until_judged = 0
@@ -115,18 +127,21 @@ class Depth:
         if len(ladder) < 2:
             return Choice(0, 0.0)
         for kind in (0, ladder[-1], ladder[len(ladder) // 2]):
-            if self.costs.times(kind) < _FIRST + (kind == 0):
+            if self.costs.times(kind) < (_FIRST if kind else _FIRST_PLAIN):
                 return Choice(kind, 0.0, is_trial=True)
         best = self._best if room >= self.most else self._best_of(ladder)
         if self._lost <= self._spent * _PROBE_SHARE and (probe := self._probe(best, ladder)) is not None:
             return Choice(probe, self.rate(probe), is_trial=True)
         return best
 
-    def observe(self, drafted: int, stood: int, seconds: float) -> None:
-        """A step with `drafted` drafts, of which `stood` stood, took so long."""
+    def observe(self, drafted: int, stood: int, seconds: float, read: int | None = None) -> None:
+        """A step with `drafted` drafts, of which `stood` stood, took so long; `read` of them were read, all
+        if not given."""
         is_first = self.costs.times(drafted) == 0
         self.costs.observe(drafted, seconds)
-        self.acceptance.observe(drafted, stood)
+        self.acceptance.observe(drafted if read is None else read, stood)
+        if self._written is not None:
+            self._written.observe(drafted, stood + 1)
         self._until_judged -= 1
         if self._until_judged <= 0:
             self._best, self._until_judged = self._best_of(self._ladder), _JUDGED_EVERY
@@ -138,13 +153,21 @@ class Depth:
         """A step of another source took so long: that much later what seemed worse may be tried again."""
         self._spent += seconds
 
+    def lose(self, seconds: float) -> None:
+        """A trial cost so much more than its step: later trials must wait for it."""
+        self._spent += seconds
+        self._lost += seconds
+
     def rate(self, depth: int) -> float:
         """Tokens a second that `depth` drafts promise; 0 while their cost is not known."""
         seconds = self.costs.seconds(depth)
-        return self.acceptance.expected(depth) / seconds if seconds else 0.0
+        written = self._written.seconds(depth) if self._written is not None else None
+        return (written or self.acceptance.expected(depth)) / seconds if seconds else 0.0
 
     def _best_of(self, ladder: tuple[int, ...]) -> Choice:
-        return max((Choice(k, self.rate(k)) for k in ladder), key=lambda choice: choice.rate)
+        plain = Choice(0, self.rate(0))
+        best = max((Choice(k, self.rate(k)) for k in ladder if k), key=lambda choice: choice.rate, default=plain)
+        return best if best.rate > _MARGIN * plain.rate else plain
 
     def _probe(self, best: Choice, ladder: tuple[int, ...]) -> int | None:
         """A worse choice that was not taken for long, to learn anew what it is worth."""

@@ -5,16 +5,22 @@ the same positions. A draft is one decode of the last token and masks after it (
 drafter holds never changes what is written, only how fast: where it cannot follow, it starts anew.
 """
 
+import math
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.batch import Batch
 from engine.context import Context
 from engine.errors import EngineError
 from engine.features import LayerInputs
 
+_NEAR = 8.0
+"""Scores further below the best than this add nothing that counts to the sum of chances."""
+_HOPELESS = 0.02
 _ROWS = 128
 """Vectors handed over in one decode: it bounds the memory that a wide model's features take."""
 _WAITING_BYTES = 8 << 20
@@ -23,13 +29,27 @@ _WAITING_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class DflashShape:
-    """What drafting needs to know: tokens a block, the mask's id, and of the target its layers and sizes."""
+    """What drafting needs to know: tokens a block, the mask's id, and of the target its layers and sizes, and
+    what its head does to scores: `scale` them and bound them by `cap` (0: not at all)."""
 
     block: int
     mask: int
     layers: tuple[int, ...]
     width: int
     vocabulary: int
+    scale: float = 1.0
+    cap: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Drafted tokens, and for each the drafter's own chance that it stands if those before it do."""
+
+    tokens: tuple[int, ...]
+    chances: tuple[float, ...]
+
+
+NO_DRAFT = Draft((), ())
 
 
 class Dflash:
@@ -73,7 +93,7 @@ class Dflash:
         self._inputs.rows(self._waiting[self._waiting_rows : self._waiting_rows + count])
         self._waiting_rows += count
 
-    def draft(self, last: int, position: int, depth: int) -> list[int]:
+    def draft(self, last: int, position: int, depth: int) -> Draft:
         """At most `depth` tokens that may follow `last`, which stands at `position` and was not absorbed."""
         self.caught_up_s = 0.0
         piled_up = self._waiting_rows > 2 * self._shape.block
@@ -83,17 +103,36 @@ class Dflash:
             self.caught_up_s = time.perf_counter() - started
         depth = min(depth, self.most)
         if position != self._end or depth < 1:
-            return []
+            return NO_DRAFT
         try:
             # The library's drafter graph scores every row and hands out the first ones, so all are asked for.
             self._context.decode([last, *self._masks[:depth]], position, 0)
         except EngineError:
             self.start_at(position)
-            return []
-        scores = self._context.scores(1, depth * self._shape.vocabulary)
-        drafted: list[int] = scores.reshape(depth, -1).argmax(1).tolist()
+            return NO_DRAFT
+        rows = self._context.scores(1, depth * self._shape.vocabulary).reshape(depth, -1)
+        tokens: list[int] = rows.argmax(1).tolist()
+        chances = tuple(self._chances(rows, tokens))
         self._context.drop(position, -1)
-        return drafted
+        return Draft(tuple(tokens), chances)
+
+    def _chances(self, rows: npt.NDArray[np.float32], tokens: Sequence[int]) -> Iterator[float]:
+        """How sure the drafter is of each token, as the target's head would have it; 0 once it hardly is."""
+        scale, cap = self._shape.scale, self._shape.cap
+        stands = 1.0
+        for row, token in zip(rows, tokens, strict=True):
+            if stands < _HOPELESS:
+                yield 0.0
+                continue
+            best = float(row[token])
+            near = row[row > best - _NEAR / scale] * scale
+            if cap:
+                near, best = np.tanh(near / cap) * cap, math.tanh(best * scale / cap) * cap
+            else:
+                best *= scale
+            chance = float(1.0 / np.exp(near - best).sum())
+            stands *= chance
+            yield chance
 
     def rewind(self, position: int) -> None:
         """Forget what was absorbed from `position` on."""
@@ -120,8 +159,8 @@ class Dflash:
         self._end = position
 
     def store(self, position: int) -> bytes:
-        """Its cache as bytes, for `restore`, when `position` is next; empty where it did not follow, or is not
-        in use: to start anew costs it only speed."""
+        """Its cache as bytes, for `restore`, when `position` is next; empty where it did not follow, or is
+        not in use: to start anew costs it only speed."""
         if not self.is_in_use:
             return b""
         self._hand_over()

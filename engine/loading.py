@@ -121,7 +121,9 @@ def load(path: Path, options: EngineOptions, goes_on: Callable[[], bool] = lambd
     try:
         if found is not None and settings.drafter:
             gpu_layers = -1 if settings.gpu_layers else 0
-            weights, drafter = _load_drafter(found, context, context_options, gpu_layers, options.log_file)
+            weights, drafter = _load_drafter(
+                (metadata, found), context, context_options, gpu_layers, options.log_file
+            )
     except EngineError as error:
         notices.append(_no_drafts(error))
     pictures = None
@@ -257,13 +259,14 @@ def _load_pictures(
 
 
 def _load_drafter(
-    metadata: DrafterMetadata,
+    pair: tuple[ModelMetadata, DrafterMetadata],
     target: Context,
     context_options: ContextOptions,
     gpu_layers: int,
     log_file: Path | None,
 ) -> tuple[Weights, Dflash]:
     """Raises EngineError; nothing is left in memory then."""
+    model, metadata = pair
     window = metadata.shape.window or context_options.size
     weights = Weights(metadata.path, window, gpu_layers, log_file)
     try:
@@ -278,6 +281,8 @@ def _load_drafter(
         metadata.target_layers,
         metadata.shape.width,
         metadata.vocabulary_size,
+        model.head.scale,
+        model.head.cap,
     )
     return weights, Dflash(context, target, shape)
 

@@ -4,12 +4,14 @@ Two sources: the conversation itself, where it repeats, and the drafter. Each st
 more tokens a second, or neither.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
 from engine.cache import Cache
+from engine.confidence import Confidence
 from engine.depth import Costs, Depth
 from engine.ngram import Match, NgramIndex
 from engine.vision.pictures import is_place
@@ -23,11 +25,17 @@ _LENGTHS = (8, 16)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Drafted tokens. `kind` numbers the books that its outcome belongs into."""
+    """Drafted tokens. `kind` numbers the books that its outcome belongs into.
+
+    Of a drafter's draft `tokens` are those worth reading; `chances` are those of all, and `drafting_s` the
+    seconds that drafting took.
+    """
 
     tokens: tuple[int, ...]
     origin: Origin
     kind: int = 0
+    chances: tuple[float, ...] = ()
+    drafting_s: float = 0.0
 
 
 _NOTHING = Proposal((), "none")
@@ -36,13 +44,16 @@ _NOTHING = Proposal((), "none")
 class Speculator:
     """Proposes drafts for each step and learns from what came of them."""
 
-    def __init__(self, cache: Cache, fixed: int | None = None) -> None:
-        """`fixed` drafts that many tokens at every step with the drafter alone; 0 never drafts."""
+    def __init__(self, cache: Cache, fixed: int | None = None, *, cuts: bool = True) -> None:
+        """`fixed` drafts that many tokens at every step with the drafter alone; 0 never drafts. With `cuts`
+        only those of them are read that are worth it."""
         self._cache = cache
+        self._cuts = cuts
+        self._confidence = Confidence()
         self._fixed = fixed
         self._index = NgramIndex()
         most = cache.drafter.most if cache.drafter else 0
-        self._drafter = Depth(most) if most else None
+        self._drafter = Depth(most, is_cut=cuts) if most else None
         costs = Costs()
         hopes = (0.5, 0.7, 0.9)
         self._ngram = tuple(Depth(_NGRAM_MOST, hoped, costs) for hoped in hopes)
@@ -63,32 +74,51 @@ class Speculator:
         if room < 1 or self._fixed == 0:
             return _NOTHING
         if self._fixed is not None:
-            tokens = self._cache.draft(last, position, min(self._fixed, room))
-            return Proposal(tuple(tokens), "drafter") if tokens else _NOTHING
+            return self._draft(last, position, min(self._fixed, room))
         depth = self._drafter_depth(room)
         if found := self._repeated(room, depth):
             return found
         if not depth:
             return _NOTHING
-        tokens = self._cache.draft(last, position, depth)
-        return Proposal(tuple(tokens), "drafter") if tokens else _NOTHING
+        return self._draft(last, position, depth)
+
+    def _draft(self, last: int, position: int, depth: int) -> Proposal:
+        """What of the drafter's draft is worth reading."""
+        started = time.perf_counter()
+        draft = self._cache.draft(last, position, depth)
+        if not draft.tokens:
+            return _NOTHING
+        count = self._confidence.cut(draft.chances) if self._cuts else depth
+        took = time.perf_counter() - started
+        return Proposal(draft.tokens[:count], "drafter", 0, draft.chances, took)
 
     def observe(self, proposal: Proposal, stood: int, seconds: float) -> None:
         """Of the proposal's tokens `stood` stood, and the step took so long."""
-        if proposal.origin == "drafter" and self._cache.drafter is not None:
-            seconds = max(0.0, seconds - self._cache.drafter.caught_up_s)
+        if proposal.origin == "drafter":
+            self._observe_draft(proposal, stood, seconds)
         if self._fixed is not None:
-            if self._drafter and proposal.tokens:
-                self._drafter.acceptance.observe(len(proposal.tokens), stood)
             return
-        used = self._ngram[proposal.kind] if proposal.origin == "ngram" else self._drafter
         if proposal.origin == "none":
             self._ngram_costs.observe(0, seconds)
-        if used is not None:
-            used.observe(len(proposal.tokens), stood, seconds)
+            if self._drafter is not None:
+                self._drafter.observe(0, stood, seconds)
+        elif proposal.origin == "ngram":
+            self._ngram[proposal.kind].observe(len(proposal.tokens), stood, seconds)
+        used = self._ngram[proposal.kind] if proposal.origin == "ngram" else self._drafter
         for book in (*self._ngram, self._drafter):
             if book is not None and book is not used:
                 book.wait(seconds)
+
+    def _observe_draft(self, proposal: Proposal, stood: int, seconds: float) -> None:
+        """Learn from a draft; what the drafter had to catch up with is not the draft's cost."""
+        caught_up = self._cache.drafter.caught_up_s if self._cache.drafter is not None else 0.0
+        read = len(proposal.tokens)
+        reading = max(0.0, seconds - proposal.drafting_s)
+        seconds = max(0.0, seconds - caught_up)
+        self._confidence.observe(proposal.chances, read, stood, seconds, reading)
+        if self._drafter is not None:
+            self._drafter.observe(len(proposal.chances), stood, seconds, read)
+            self._drafter.lose(caught_up)
 
     @property
     def drafter_depth(self) -> Depth | None:

@@ -39,7 +39,7 @@ def engine_drafts(
                 part = ids[end : min(position, end + cache.batch_size)]
                 cache.read(part, end)
                 end += len(part)
-            drafts.append(cache.draft(ids[position], position, blocks.labels.shape[1]))
+            drafts.append(list(cache.draft(ids[position], position, blocks.labels.shape[1]).tokens))
     loaded.close()
     return drafts
 

@@ -55,6 +55,15 @@ class WeightSizes:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """What becomes of the head's scores: they are scaled, then bounded by cap * tanh(score / cap); a cap of 0
+    does not bound them."""
+
+    scale: float
+    cap: float
+
+
+@dataclass(frozen=True, slots=True)
 class ModelMetadata:
     """A checked model file. `special_ids` maps the text of each `<|...|>` token to its id."""
 
@@ -68,6 +77,7 @@ class ModelMetadata:
     chat_template: str
     sampling: Sampling
     weights: WeightSizes
+    head: Head = Head(1.0, 0.0)
 
 
 def read_model_file(path: Path) -> ModelMetadata:
@@ -78,7 +88,7 @@ def read_model_file(path: Path) -> ModelMetadata:
     shape = _shape(keys)
     context_length = keys.size("context_length", 1, _MAX_CONTEXT)
     check_network(keys, shape.width, shape.head)
-    _check_output(keys)
+    head = _head(keys)
     tokens = read_vocabulary(keys)
     _check_tensors(file, keys, shape, len(tokens))
     return ModelMetadata(
@@ -92,6 +102,7 @@ def read_model_file(path: Path) -> ModelMetadata:
         chat_template=keys.optional("tokenizer.chat_template", ValueType.STRING, ""),
         sampling=_sampling(keys),
         weights=weight_sizes(file, shape.layers),
+        head=head,
     )
 
 
@@ -154,12 +165,13 @@ def _shape(keys: Keys) -> Shape:
     return shape
 
 
-def _check_output(keys: Keys) -> None:
+def _head(keys: Keys) -> Head:
     if not keys.optional(keys.full("attention.causal"), ValueType.BOOL, True):
         keys.fail("It is not a model that writes text from left to right.", CHOOSE_GLIMMER)
-    keys.real("logit_scale", 1e-6, 1e6)
+    scale, cap = keys.real("logit_scale", 1e-6, 1e6), 0.0
     if keys.get(keys.full("final_logit_softcapping")):
-        keys.real("final_logit_softcapping", 0.0, 1e6)
+        cap = keys.real("final_logit_softcapping", 0.0, 1e6)
+    return Head(scale, cap)
 
 
 def _local_layers(keys: Keys, layers: int) -> tuple[bool, ...]:

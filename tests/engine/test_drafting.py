@@ -194,8 +194,9 @@ def test_a_draft_is_what_stands_in_the_places_of_the_masks(pair: Path, tmp_path:
     loaded.cache.read(tokens, 0)
     for last in range(20):
         drafted = loaded.cache.draft(last, len(tokens), depth)
-        assert drafted == [int((head @ embeddings[mask]).argmax())] * depth
-        assert int((head @ embeddings[last]).argmax()) not in drafted
+        assert len(drafted.chances) == depth and all(0 <= chance <= 1 for chance in drafted.chances)
+        assert list(drafted.tokens) == [int((head @ embeddings[mask]).argmax())] * depth
+        assert int((head @ embeddings[last]).argmax()) not in drafted.tokens
     loaded.close()
 
 

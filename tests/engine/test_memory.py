@@ -75,7 +75,7 @@ class Walk:
     def draft(self, right: int, rng: np.random.Generator) -> None:
         """A verify step in which `right` drafts stand; the drafts are the drafter's where it has some."""
         last = int(rng.integers(0, VOCABULARY))
-        drafts = self.memory.cache.draft(last, self.position, 7)
+        drafts = self.memory.cache.draft(last, self.position, 7).tokens
         assert len(drafts) in (0, 7)
         drafts = drafts or [int(token) for token in rng.integers(0, VOCABULARY, 7)]
         self.memory.cache.verify([last, *drafts], self.position)
@@ -231,7 +231,7 @@ def test_a_drafter_that_fails_starts_anew_and_the_model_goes_on(
 
     with monkeypatch.context() as patched:
         patched.setattr("engine.dflash.Context.step", fail)
-        assert walked.draft(5, 100, 7) == []
+        assert walked.draft(5, 100, 7).tokens == ()
     walk.read([6] * 10)
-    assert len(walked.draft(6, 110, 7)) == 7
-    assert len(walked.draft(6, 110, 99)) == walked.drafter.most
+    assert len(walked.draft(6, 110, 7).tokens) == 7
+    assert len(walked.draft(6, 110, 99).tokens) == walked.drafter.most

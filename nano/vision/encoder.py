@@ -30,8 +30,8 @@ class EyeShape:
     side: int = 56
     rope_base: float = 10_000.0
     eps: float = 1e-5
-    early: int = 2
-    """After so many blocks the characters are asked for while it is trained."""
+    taps: tuple[int, int] = (2, 4)
+    """After so many blocks characters, and then tokens, are asked for while it is trained."""
 
     def is_global(self, block: int) -> bool:
         return (block + 1) % 4 == 0 or block == self.blocks - 1
@@ -129,9 +129,9 @@ class Eye(nn.Module):
         for layer in (self.patches, *self.mm):
             nn.init.normal_(layer.weight, 0.0, 1.0 / math.sqrt(layer.in_features))
 
-    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, pixels: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Vectors [B, rows / 2 * columns / 2, out] of pixels [B, 3, H, W] in -1..1, H and W multiples of 28;
-        and the patches [B, rows * columns, width] after the early blocks."""
+        and the patches [B, rows * columns, width] at the taps."""
         batch, _, high, wide = pixels.shape
         rows, columns = high // PATCH, wide // PATCH
         x = pixels.view(batch, 3, rows, PATCH, columns, PATCH).permute(0, 2, 4, 1, 3, 5)
@@ -139,12 +139,12 @@ class Eye(nn.Module):
         x = self.pre_ln(x)
         tables = rope_tables(rows, columns, self.shape.width // self.shape.heads, self.shape.rope_base)
         mask = window_mask(rows, columns, self.shape.side)
-        early = x
+        tapped: list[Tensor] = []
         for index, block in enumerate(self.blocks):
             x = block(x, tables, None if self.shape.is_global(index) else mask)
-            if index + 1 == self.shape.early:
-                early = x
-        return self._merged(self.post_ln(x), rows, columns), early
+            if index + 1 in self.shape.taps:
+                tapped.append(x)
+        return self._merged(self.post_ln(x), rows, columns), tapped
 
     def _stretched(self, rows: int, columns: int) -> Tensor:
         side, width = self.shape.side, self.shape.width

@@ -11,7 +11,7 @@ from torch import Tensor
 from nano.tokenizer import Encoder
 from nano.vision.drawing import Face, Setting, draw, draw_face, draw_theme, faces_in, scaled
 from nano.vision.screens import Line, draw_screen, text_of
-from nano.vision.transcript import CELL, Place, cells_of, characters_at
+from nano.vision.transcript import CELL, Place, cells_of, characters_at, parts_of, tokens_at
 
 OWN_CELL = (9, 19)
 """The cell in which Glimmer itself draws a terminal; a fifth of the pictures have it."""
@@ -20,11 +20,12 @@ OWN_CELL = (9, 19)
 @dataclass(frozen=True, slots=True)
 class Pictures:
     """A batch: pixels [B, 3, H, W] in -1..1, ids of cells [B, rows * columns], characters
-    [B, patches, 2]."""
+    [B, patches, 2], and the tokens that failing lines have in the middle of patches [B, patches]."""
 
     pixels: Tensor
     cells: Tensor
     characters: Tensor
+    tokens: Tensor
 
 
 class Painter:
@@ -37,15 +38,16 @@ class Painter:
     def batch(self, count: int, grid: tuple[int, int], unseen: bool = False) -> Pictures:
         """`count` pictures of `grid` (rows, columns) cells."""
         drawn = [self._picture(grid, unseen) for _ in range(count)]
-        pixels = torch.from_numpy(np.stack([pixels for pixels, _, _ in drawn]))
+        pixels = torch.from_numpy(np.stack([pixels for pixels, *_ in drawn]))
         return Pictures(
             pixels.permute(0, 3, 1, 2).contiguous().float() / 127.5 - 1.0,
-            torch.from_numpy(np.stack([cells.reshape(-1) for _, cells, _ in drawn])),
-            torch.from_numpy(np.stack([characters.reshape(-1, 2) for _, _, characters in drawn])),
+            torch.from_numpy(np.stack([cells.reshape(-1) for _, cells, *_ in drawn])),
+            torch.from_numpy(np.stack([characters.reshape(-1, 2) for _, _, characters, _ in drawn])),
+            torch.from_numpy(np.stack([tokens.reshape(-1) for *_, tokens in drawn])),
         )
 
-    def _picture(self, grid: tuple[int, int], unseen: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Pixels, cells and characters. In a low picture the failing line is at a random height."""
+    def _picture(self, grid: tuple[int, int], unseen: bool) -> tuple[np.ndarray, ...]:
+        """Pixels, cells, characters and tokens. In a low picture the failing line is at a random height."""
         rng, (rows, columns) = self._rng, grid
         screen = draw_screen(rng, unseen)
         line = text_of(screen.lines[screen.failed[0]])
@@ -71,7 +73,17 @@ class Painter:
         place = Place(left * across, top * down, face.wide * across, face.high * down)
         failed = [number - start for number in screen.failed if 0 <= number - start < len(lines)]
         cells = cells_of(lines, failed, self._encoder, place, grid)
-        return pixels, cells, characters_at(lines, place, grid)
+        own = {number: self._tokens(text_of(lines[number])) for number in failed}
+        return pixels, cells, characters_at(lines, place, grid), tokens_at(own, place, grid)
+
+    def _tokens(self, line: str) -> list[int]:
+        """The token of every character of a failing line."""
+        found: list[int] = []
+        for _, text in parts_of(line):
+            spelt = self._encoder.tokenizer.encode(text, add_special_tokens=False)
+            for token, (first, last) in zip(spelt.ids, spelt.offsets, strict=True):
+                found += [token] * (last - first)
+        return found
 
     def _face(self, line: str, width: int) -> Face:
         """A face in which the name and, mostly, the whole line fit into `width` pixels."""

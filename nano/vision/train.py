@@ -30,8 +30,9 @@ from nano.vision.transcript import BLANK
 PATCHES = 4800
 """Patches a step, whatever the size of its pictures."""
 BLANK_WEIGHT, SPACE_WEIGHT, EARLY_WEIGHT, CLOSE_WEIGHT = 0.08, 0.15, 0.5, 1.0
+MIDDLE_WEIGHT = 0.5
 SAVE_SECONDS = 120.0
-WIDE = (20, 22, 24, 26, 26, 28)
+WIDE = (20, 22, 24, 26, 26, 26, 28)
 
 
 class Reader(nn.Module):
@@ -44,17 +45,20 @@ class Reader(nn.Module):
         self.register_buffer("table", F.normalize(table, dim=-1))
         self.sharpness = nn.Parameter(torch.tensor(12.0))
         self.characters = nn.Linear(shape.width, 2 * (LAST - FIRST + 1))
+        self.tokens = nn.Linear(shape.width, len(table))
 
-    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores of every vector of the table for every cell, and of characters for every patch and half."""
-        vectors, early = self.eye(pixels)
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores of every vector of the table for every cell, of characters for every patch and half, and the
+        patches that tokens are asked of."""
+        vectors, (early, middle) = self.eye(pixels)
         scores = F.normalize(vectors, dim=-1) @ self.table.T * self.sharpness
-        return scores, self.characters(early).unflatten(-1, (2, -1))
+        return scores, self.characters(early).unflatten(-1, (2, -1)), middle
 
 
-def loss_of(reader: Reader, pictures: Pictures) -> tuple[Tensor, float, float]:
-    """The loss, and the shares of cells with text and of characters that are right."""
-    scores, characters = reader(pictures.pixels)
+def loss_of(reader: Reader, pictures: Pictures) -> tuple[Tensor, tuple[float, float, float]]:
+    """The loss; the shares of cells with text and of characters that are right, and the loss of tokens where
+    they stand."""
+    scores, characters, middle = reader(pictures.pixels)
     cells = pictures.cells.flatten() % scores.shape[-1]
     text = pictures.cells.flatten() != BLANK
     weights = torch.where(text, 1.0, BLANK_WEIGHT)
@@ -68,16 +72,18 @@ def loss_of(reader: Reader, pictures: Pictures) -> tuple[Tensor, float, float]:
     early = (F.cross_entropy(found, wanted, reduction="none") * weights).sum() / weights.sum()
     right = (scores.flatten(0, 1).argmax(-1) == cells)[text].float().mean().item()
     read = (found.argmax(-1) == wanted)[inked].float().mean().item()
-    return late + EARLY_WEIGHT * early, right, read
+    named = pictures.tokens.flatten() != BLANK
+    here = F.cross_entropy(reader.tokens(middle.flatten(0, 1)[named]), pictures.tokens.flatten()[named])
+    return late + EARLY_WEIGHT * early + MIDDLE_WEIGHT * here, (right, read, here.item())
 
 
 def grid_at(progress: float, rng: random.Random) -> tuple[int, int]:
     """Rows and columns of a step's pictures; they grow with the part of the budget that is spent."""
     columns = rng.choice(WIDE)
     draw = rng.random()
-    if progress < 0.4:
+    if progress < 0.62:
         return (1 if draw < 0.75 else 2), columns
-    if progress < 0.65:
+    if progress < 0.8:
         return rng.choice((1, 1, 2, 3, 4)), columns
     if draw < 0.6:
         return rng.choice((1, 2, 3, 5)), columns
@@ -121,10 +127,11 @@ class Training:
         self.reader = Reader(shape, table)
         blocks = [p for p in self.reader.eye.blocks.parameters() if p.ndim == 2]
         adapter = [p for p in self.reader.eye.mm.parameters()]
-        inside = {id(p) for p in (*blocks, *adapter)}
+        inside = {id(p) for p in (*blocks, *adapter, *self.reader.tokens.parameters())}
         rest = [p for p in self.reader.parameters() if id(p) not in inside]
         adam = torch.optim.AdamW(rest, lr=0.002, betas=(0.9, 0.98), weight_decay=0.0)
-        self.optimizers = [Muon([*blocks, *adapter], lr=0.02, decay=0.02), adam]
+        tokens = torch.optim.AdamW(self.reader.tokens.parameters(), lr=0.004, betas=(0.9, 0.98))
+        self.optimizers = [Muon([*blocks, *adapter], lr=0.02, decay=0.02), adam, tokens]
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["base"] = group["lr"]
@@ -132,13 +139,13 @@ class Training:
         if self._place.exists():
             self._load()
 
-    def step(self, pictures: Pictures, progress: float) -> tuple[float, float, float]:
-        """One update; `progress` is the part of the budget that is spent. Returns loss and shares."""
+    def step(self, pictures: Pictures, progress: float) -> tuple[float, ...]:
+        """One update; `progress` is the part of the budget that is spent. Returns loss and figures."""
         factor = rate(progress, self.progress.step)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["base"] * factor
-        loss, right, read = loss_of(self.reader, pictures)
+        loss, figures = loss_of(self.reader, pictures)
         loss.backward()
         nn.utils.clip_grad_norm_(self.reader.parameters(), 1.0)
         for optimizer in self.optimizers:
@@ -146,14 +153,14 @@ class Training:
             optimizer.zero_grad()
         self.progress.step += 1
         self.progress.seen += len(pictures.pixels)
-        return loss.item(), right, read
+        return loss.item(), *figures
 
     def save(self) -> None:
         """Write the checkpoint, whole or not at all."""
         state = {
             "eye": self.reader.eye.state_dict(),
             "head": {
-                k: v for k, v in self.reader.state_dict().items() if not k.startswith(("eye.", "table"))
+                name: own for name, own in self.reader.named_parameters() if not name.startswith("eye.")
             },
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "shape": asdict(self.reader.eye.shape),
@@ -166,7 +173,7 @@ class Training:
         state = torch.load(self._place, weights_only=True)
         self.reader.eye.load_state_dict(state["eye"])
         self.reader.load_state_dict(state["head"], strict=False)
-        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=False):
             optimizer.load_state_dict(saved)
         self.progress = Progress(**state["progress"])
 
@@ -180,19 +187,20 @@ def run(training: Training, painter: Painter, rng: random.Random, budget: float,
     """Step until the budget or this run's time is spent, with checkpoints."""
     progress, began = training.progress, spent()
     before, saved = progress.spent, began
-    means = [0.0, 0.0, 0.0]
+    means = [0.0] * 4
+    share = 1.0
     while progress.spent < budget and progress.spent - before < stop:
         rows, columns = grid_at(progress.spent / budget, rng)
         count = max(1, PATCHES // (4 * rows * columns))
         figures = training.step(painter.batch(count, (rows, columns)), progress.spent / budget)
-        share = 0.05 if progress.step > 20 else 0.5
         means = [mean + share * (figure - mean) for mean, figure in zip(means, figures, strict=True)]
+        share = max(0.05, share * 0.8)
         progress.spent = before + spent() - began
         if progress.step % 20 == 0:
-            loss, right, read = means
+            loss, right, read, here = means
             print(
                 f"step {progress.step} {progress.spent / 60:.1f} min {progress.seen} pictures "
-                f"loss {loss:.3f} tokens {right:.3f} characters {read:.3f}",
+                f"loss {loss:.3f} tokens {right:.3f} characters {read:.3f} in place {here:.2f}",
                 flush=True,
             )
         if spent() - saved > SAVE_SECONDS:

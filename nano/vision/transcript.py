@@ -101,3 +101,18 @@ def characters_at(lines: list[Line], place: Place, grid: tuple[int, int]) -> npt
     column[(column < 0) | (column >= width)] = width - 1
     line[(line < 0) | (line >= len(lines))] = len(lines)
     return codes[line[:, None], column[None]].reshape(2 * rows, 2 * columns, 2)
+
+
+def tokens_at(lines: dict[int, list[int]], place: Place, grid: tuple[int, int]) -> npt.NDArray[np.int64]:
+    """The ids in the middle of every patch, [2 * rows, 2 * columns], of some lines, given by number with an
+    id a character; `BLANK` where there is none."""
+    rows, columns = grid
+    found = np.full((2 * rows, 2 * columns), BLANK, np.int64)
+    half = CELL / 2
+    across = np.floor(((np.arange(2 * columns) + 0.5) * half - place.left) / place.wide).astype(np.int64)
+    down = np.floor(((np.arange(2 * rows) + 0.5) * half - place.top) / place.high).astype(np.int64)
+    for number, ids in lines.items():
+        inside = (across >= 0) & (across < len(ids))
+        row = np.where(inside, np.array([*ids, BLANK])[np.where(inside, across, len(ids))], BLANK)
+        found[down == number] = row
+    return found

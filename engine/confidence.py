@@ -66,7 +66,7 @@ class Confidence:
     def observe(
         self, chances: Sequence[float], read: int, stood: int, seconds: float, reading: float
     ) -> None:
-        """Of the first `read` tokens `stood` stood. The whole step took `seconds`, of them `reading` to read."""
+        """Of the first `read` tokens `stood` stood; the step took `seconds`, of them `reading` to read."""
         if read == len(chances):
             self._full += 1
         elif read:

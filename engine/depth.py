@@ -166,7 +166,8 @@ class Depth:
 
     def _best_of(self, ladder: tuple[int, ...]) -> Choice:
         plain = Choice(0, self.rate(0))
-        best = max((Choice(k, self.rate(k)) for k in ladder if k), key=lambda choice: choice.rate, default=plain)
+        drafting = (Choice(k, self.rate(k)) for k in ladder if k)
+        best = max(drafting, key=lambda choice: choice.rate, default=plain)
         return best if best.rate > _MARGIN * plain.rate else plain
 
     def _probe(self, best: Choice, ladder: tuple[int, ...]) -> int | None:

@@ -36,7 +36,7 @@ def steering(workspace: Path) -> State:
 
 
 def changed(before: State, after: State, workspace: Path) -> str:
-    """A sentence about what is new or different, or "". The settings of a repository just made do not count."""
+    """A sentence about what is new or different, or "". Settings of a repository just made do not count."""
     is_new = not any("/.git/" in path for path in before)
     names = [
         os.path.relpath(path, workspace)

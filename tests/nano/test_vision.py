@@ -17,6 +17,7 @@ from nano.vision.transcript import (
     characters_at,
     parts_of,
     row_of,
+    tokens_at,
 )
 
 FACE = Face(None, None, 15, 9, 19)
@@ -128,6 +129,11 @@ def test_characters_are_told_where_they_stand():
         ["  ", "aa", "bb", "cc", "dd", "  ", "  ", "  "],
         ["  ", "xx", "yy", "  ", "  ", "  ", "  ", "  "],
     ]
+
+
+def test_tokens_are_told_where_their_characters_stand():
+    found = tokens_at({1: [7, 7, 7, 9]}, Place(14, 0, 14, 14), (1, 4))
+    assert found.tolist() == [[BLANK] * 8, [BLANK, 7, 7, 7, 9, BLANK, BLANK, BLANK]]
 
 
 def test_colours_change_no_word_of_a_report():

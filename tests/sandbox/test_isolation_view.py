@@ -52,8 +52,10 @@ _PARTS = st.sampled_from([".ssh", ".config", "bin", "tools", ".aws", "..", "lib"
 
 
 @given(st.lists(st.lists(_PARTS, max_size=4), max_size=6), st.lists(_PARTS, max_size=4))
-def test_no_path_makes_a_secret_folder_visible(entries: list[list[str]], environment: list[str]) -> None:
-    home = Path("/tmp/glimmer-view-test")
+def test_no_path_makes_a_secret_folder_visible(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[list[str]], environment: list[str]
+) -> None:
+    home = tmp_path_factory.getbasetemp() / "home-of-paths"
     for name in (".ssh/bin", ".config/bin", ".aws", "tools/bin", "tools/lib", "lib", "bin"):
         (home / name).mkdir(parents=True, exist_ok=True)
     path = os.pathsep.join("/".join([str(home), *parts]) for parts in entries)

@@ -4,11 +4,13 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from glimmer_tui.options import Flags
+    from glimmer_tui.pictures.outgoing import Outgoing
 
 OK, FAILED, USAGE, NO_MODEL, UNANSWERED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -69,6 +71,8 @@ def _main(parsed: argparse.Namespace) -> int:
         return _complain("The prompt after -p is empty.")
     if parsed.output and parsed.prompt is None:
         return _complain("--output goes with -p.")
+    if parsed.image and parsed.prompt is None:
+        return _complain("--image goes with -p. On the screen, type /image PATH.")
     return _open(folder, parsed)
 
 
@@ -140,20 +144,23 @@ def _open(folder: Path, parsed: argparse.Namespace) -> int:
 
     try:
         options = resolve(folder, _flags(parsed))
+        prompt = None if parsed.prompt is None else _prompt(parsed.prompt, parsed.image, options.root)
         session = build_session(options)
+    except _Unusable as problem:
+        return _complain(str(problem))
     except (ConfigError, FolderRefused) as problem:
         return _complain(str(problem))
     except ModelError as problem:
         return _complain(str(problem), NO_MODEL)
-    if parsed.prompt is not None:
+    if prompt is not None:
         from glimmer_tui.headless import run_headless
 
-        return run_headless(session, _with_input(parsed.prompt), parsed.output or "text")
+        return run_headless(session, _with_input(prompt), parsed.output or "text")
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         return _complain('The screen needs a terminal. In a script, use glimmer -p "...".')
     from glimmer_tui.app import GlimmerApp
 
-    GlimmerApp(session, options.theme).run()
+    GlimmerApp(session, options.theme, root=options.root).run()
     return OK
 
 
@@ -171,12 +178,37 @@ def _flags(parsed: argparse.Namespace) -> "Flags":
     )
 
 
-def _with_input(prompt: str) -> str:
-    """The prompt, and behind it what was piped in."""
+class _Unusable(Exception):
+    """A picture that cannot be used. The message is for the person."""
+
+
+def _prompt(written: str, images: Sequence[Path], root: Path) -> "str | Outgoing":
+    """The prompt with its pictures, where it has any. Raises _Unusable."""
+    from glimmer_tui.pictures.names import may_name_pictures
+
+    if not images and not may_name_pictures(written):
+        return written
+    from glimmer_tui.pictures.attached import PictureError, picture_from_file
+    from glimmer_tui.pictures.outgoing import outgoing
+
+    try:
+        message = outgoing(written, [picture_from_file(path.expanduser()) for path in images], root)
+    except PictureError as problem:
+        raise _Unusable(str(problem)) from problem
+    return message if message.pictures else message.text
+
+
+def _with_input(prompt: "str | Outgoing") -> "str | Outgoing":
+    """The prompt, and behind it what was piped in, in which no picture is looked for."""
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         return prompt
     piped = sys.stdin.buffer.read().decode("utf-8", "replace")
-    return f"{prompt}\n\n<input>\n{piped.rstrip()}\n</input>" if piped.strip() else prompt
+    if not piped.strip():
+        return prompt
+    tail = f"\n\n<input>\n{piped.rstrip()}\n</input>"
+    if isinstance(prompt, str):
+        return prompt + tail
+    return replace(prompt, typed=prompt.typed + tail, text=prompt.text + tail)
 
 
 def _complain(words: str, code: int = USAGE) -> int:
@@ -202,6 +234,14 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--output", choices=("text", "json", "jsonl"), help="with -p: what is written (default text)"
     )
+    parser.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="with -p: show the model this picture (may be repeated; @PATH in the prompt does the same)",
+    )
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     _add_common(parser)
     return parser
@@ -215,7 +255,7 @@ def _demo_parser() -> _Parser:
         "--dir", type=Path, metavar="D", help="a new or empty folder (default: ./glimmer-demo)"
     )
     parser.add_argument("--no-open", action="store_true", help="only write the files")
-    parser.set_defaults(prompt=None, output=None)
+    parser.set_defaults(prompt=None, output=None, image=[])
     _add_common(parser)
     return parser
 

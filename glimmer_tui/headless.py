@@ -8,14 +8,19 @@ import json
 import signal
 import sys
 import unicodedata
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
+from engine.protocol import Capabilities
 from glimmer_tui.agent import events
 from glimmer_tui.agent.events import Event
 from glimmer_tui.agent.session import Session
+from glimmer_tui.agent.sight import cannot_see
 from glimmer_tui.headless_json import event_to_json
 from glimmer_tui.report import OK, Report
 from sandbox.actions import Decision
+
+if TYPE_CHECKING:
+    from glimmer_tui.pictures.outgoing import Outgoing
 
 Output = Literal["text", "json", "jsonl"]
 
@@ -23,12 +28,15 @@ NOBODY = "Nobody is here to approve it. Do not try it again; say what is left to
 """The note the model gets with a declined call."""
 
 
-def run_headless(session: Session, prompt: str, output: Output) -> int:
-    """Send the prompt, write what comes of it, and return the exit code. Approvals are declined."""
+def run_headless(session: Session, prompt: "str | Outgoing", output: Output) -> int:
+    """Send the prompt, write what comes of it, and return the exit code. Approvals are declined.
+
+    A prompt with pictures waits until it is known whether the model sees any.
+    """
     return asyncio.run(_run(session, prompt, output))
 
 
-async def _run(session: Session, prompt: str, output: Output) -> int:
+async def _run(session: Session, prompt: "str | Outgoing", output: Output) -> int:
     report = Report()
 
     loop = asyncio.get_running_loop()
@@ -42,20 +50,43 @@ async def _run(session: Session, prompt: str, output: Output) -> int:
     loop.add_signal_handler(signal.SIGINT, interrupt)
     try:
         await session.start()
-        session.submit(prompt)
+        if isinstance(prompt, str):
+            session.submit(prompt)
         if report.interrupted:
             session.cancel()
         async for event in session.events():
             report.add(event)
             _write_event(event, report, output)
-            if isinstance(event, events.ApprovalRequested):
-                session.reply(event.id, Decision("deny", NOBODY))
-            if isinstance(event, events.TurnFinished | events.TurnFailed):
-                break
+            match event:
+                case events.ModelLoaded(model) if not isinstance(prompt, str):
+                    if (refused := _submit(session, prompt, model)) is not None:
+                        report.add(refused)
+                        _write_event(refused, report, output)
+                        break
+                    if report.interrupted:
+                        session.cancel()
+                case events.ApprovalRequested():
+                    session.reply(event.id, Decision("deny", NOBODY))
+                case events.TurnFinished() | events.TurnFailed():
+                    break
+                case _:
+                    pass
     finally:
         await session.close()
     _write_end(report, output)
     return report.exit_code
+
+
+def _submit(session: Session, prompt: "Outgoing", model: Capabilities) -> events.TurnFailed | None:
+    """Send a prompt with pictures, or say why not. Where it only names their files, the names are sent."""
+    if model.vision:
+        session.submit(prompt.text, [picture.image for picture in prompt.pictures])
+    elif prompt.insists:
+        what, _, todo = cannot_see(model.is_demo).partition(". ")
+        return events.TurnFailed(f"{what}.", "", todo, "model")
+    else:
+        session.submit(prompt.typed)
+    return None
 
 
 def _write_event(event: Event, report: Report, output: Output) -> None:

@@ -99,10 +99,13 @@ class Attaching:
         """Attach dropped files; where the pasted text is something else, it is text."""
         from glimmer_tui.pictures.outgoing import dropped
 
-        async with self._reading(lambda: self._composer.insert(text)):
+        def paste() -> None:
+            self._composer.insert(text)
+
+        async with self._reading(paste):
             pictures = await asyncio.to_thread(dropped, text, self._root)
             if not pictures or self._is_blind:
-                self._composer.insert(text)
+                paste()
             if self._is_blind and pictures:
                 await self._refuse()
             elif pictures:

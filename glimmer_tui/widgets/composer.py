@@ -71,7 +71,7 @@ class Composer(TextArea):
             return
         await super()._on_key(event)
 
-    def _on_paste(self, event: events.Paste) -> None:
+    async def _on_paste(self, event: events.Paste) -> None:
         """Text is left to the base class. Some terminals paste nothing at all where a picture was copied."""
         if not event.text:
             message: Message = self.ClipboardWanted()

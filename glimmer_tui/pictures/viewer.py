@@ -31,7 +31,7 @@ class Viewer:
         self._count = 0
 
     def show(self, data: bytes) -> str:
-        """Open the picture, and say in a sentence what came of it. Blocks."""
+        """Open the picture; "" when that went well, else a sentence that says what to do. Blocks."""
         try:
             path = self._written(data)
         except OSError as problem:
@@ -43,7 +43,7 @@ class Viewer:
         for desktop in found:
             for name in _OPENERS.get(desktop, ()):
                 if (program := find_outside(name, self._root)) is not None and _opened(program, path):
-                    return "The picture is open in the system's viewer."
+                    return ""
         return f"No viewer could be opened. {lies}"
 
     def close(self) -> None:

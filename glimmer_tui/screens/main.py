@@ -211,7 +211,9 @@ class MainScreen(Screen[None]):
         self.run_worker(self._open_outside(event.data), group="viewer")
 
     async def _open_outside(self, data: bytes) -> None:
-        await self.say(await asyncio.to_thread(self.viewer.show, data))
+        if told := await asyncio.to_thread(self.viewer.show, data):
+            self.transcript.anchor()
+            await self.say(told)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         if event.text_area is self.composer:

@@ -135,11 +135,15 @@ class Preview(Widget):
 
     def render_line(self, y: int) -> Strip:
         if self._small is None or self.size.width < 1:
-            return Strip.blank(self.size.width)
+            return Strip.blank(self.size.width, self.rich_style)
         if self._strips is None or self._strips[0] != self.size:
             self._strips = (self.size, self._drawn(self._small))
         strips = self._strips[1]
-        return strips[y] if y < len(strips) else Strip.blank(self.size.width)
+        return strips[y] if y < len(strips) else Strip.blank(self.size.width, self.rich_style)
+
+    def notify_style_update(self) -> None:
+        self._strips = None
+        super().notify_style_update()
 
     def _drawn(self, small: "Thumbnail") -> list[Strip]:
         from glimmer_tui.pictures.half_blocks import HALF, cells_of, size_in_cells
@@ -152,5 +156,5 @@ class Preview(Widget):
                 Segment(HALF, Style(color=Color.from_rgb(*upper), bgcolor=Color.from_rgb(*lower)))
                 for upper, lower in row
             ]
-            strips.append(Strip(segments, columns).extend_cell_length(self.size.width))
+            strips.append(Strip(segments, columns).extend_cell_length(self.size.width, self.rich_style))
         return strips

@@ -281,7 +281,7 @@ async def test_a_picture_is_shown_in_two_colours_a_cell(stage) -> None:
         assert on.text().count("▀" * 40) == 10 == preview.size.height
         colours = {part.style.color.triplet for part in preview.render_line(3) if part.text == "▀"}
         assert colours == {(255, 0, 0)}
-        assert "image 1  40x20 · 1 token ▾" in on.text()
+        await on.until(lambda: "image 1  40x20 · 2 tokens ▾" in on.text())
         await on.pilot.press("ctrl+o")
         assert "▀" in on.text()
         await on.pilot.press("tab", "enter")

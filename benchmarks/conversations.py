@@ -1,4 +1,4 @@
-"""What the benchmarks let a model reply to: conversations of unseen tasks, up to each place where it writes."""
+"""What the benchmarks let a model reply to: conversations of unseen tasks, up to where it writes."""
 
 import random
 import tempfile

@@ -76,17 +76,15 @@ def _report(records: dict[str, Record], eot: int, has_peer: bool) -> None:
     plain = records[PLAIN]
     prompts = [len(reply.prompt) for reply in plain.replies]
     written = sum(len(reply.ids) for reply in plain.replies)
-    print(
-        f"{len(prompts)} replies, {written:,} tokens, after prompts of {sum(prompts) // len(prompts):,} on average"
-    )
+    average = sum(prompts) // len(prompts)
+    print(f"{len(prompts)} replies, {written:,} tokens, after prompts of {average:,} on average")
     print("ratios are medians over the replies\n")
     print("| writer | tok/s | beside ours, plain | tokens a step | text |")
     print("|---|---|---|---|---|")
     for name, record in records.items():
         step = f"{record.per_step:.2f}" if record.per_step else ""
-        print(
-            f"| {name} | {record.rate:,.1f} | {record.times(plain):.2f} | {step} | {plain.same(record, eot)} |"
-        )
+        times, text = record.times(plain), plain.same(record, eot)
+        print(f"| {name} | {record.rate:,.1f} | {times:.2f} | {step} | {text} |")
     print()
     deepest = records[f"ours, k = {DEPTHS[-1]}"].per_step
     print(f"computed: on an H200 by its published verify cost {deepest / VERIFY_COST_H200:.2f}x plain")

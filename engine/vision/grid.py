@@ -32,8 +32,10 @@ def grid_of(width: int, height: int, cap: int = DEFAULT_CAP) -> Grid:
     """The grid of a picture of `width` x `height` pixels under a cap of `cap` tokens.
 
     Of the roundings down and up that stay under the cap it is the one nearest to the picture's shape; of
-    two as near the larger.
+    two as near the larger. A picture more than `cap` times as long as it is high can take more.
     """
+    if min(width, height, cap) < 1:
+        raise ValueError(f"a picture of {width}x{height} pixels and a cap of {cap} tokens")
     down, across = height / SQUARE, width / SQUARE
     if down * across > cap:
         ratio = across / down

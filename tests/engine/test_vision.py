@@ -22,7 +22,6 @@ from engine.errors import EngineError
 from engine.loading import EngineOptions, Loaded, load
 from engine.messages import Image, Message, Part, Text, ToolResult
 from engine.protocol import Delta, Done, PictureProgress, Request, Sampling, SpanEvicted
-from engine.vision.grid import grid_of
 from engine.vision.pictures import is_place
 
 SHAPE = ModelShape(4, 64, 64, 300, 2, 1, 32, 64, 8192)
@@ -70,14 +69,6 @@ def reply(loaded: Loaded, deltas: list[Delta]) -> tuple[int, ...]:
 
 def scores(loaded: Loaded) -> np.ndarray:
     return np.array(loaded.cache.scores(-1))
-
-
-@pytest.mark.parametrize(
-    ("width", "height", "cap", "tokens"),
-    [(1920, 1080, 4096, 2691), (1280, 720, 4096, 1196), (2560, 1440, 4096, 4080), (1, 1, 10, 1)],
-)
-def test_a_picture_takes_the_tokens_that_the_encoder_is_known_to_make(width, height, cap, tokens) -> None:
-    assert grid_of(width, height, cap).tokens == tokens
 
 
 def test_the_encoder_makes_as_many_tokens_as_were_reserved(model: Path) -> None:

@@ -17,9 +17,9 @@ from PIL import Image
 
 from tools.base import Picture
 from tools.pictures.errors import PictureError
+from tools.pictures.fit import fitted
 from tools.pictures.flatten import flattened
 from tools.pictures.header import Damaged, Format, Header, NotAPicture, read_header
-from tools.pictures.tokens import fitted
 from tools.shown import shown, size
 
 MOST_PIXELS = 100_000_000

@@ -87,6 +87,7 @@ class Ours:
         """`drafts` a step; None is as many as pay."""
         options = GeneratorOptions(drafts, constrains=False)
         self._generator = Generator(loaded.cache, loaded.model.vocabulary, GREEDY, options)
+        self._generator.conversation.clear()
 
     def write(self, request: Request, prompt: tuple[int, ...]) -> Reply:
         *_, done = self._generator.generate(request, threading.Event())

@@ -13,7 +13,7 @@ from engine.cache import Cache
 from engine.chat_format import GENERATION_PROMPT, ImagePiece, Marker, Piece
 from engine.errors import ContextFull, EngineError
 from engine.eviction import removable
-from engine.expiry import expired
+from engine.expiry import expired, marked
 from engine.keeper import SHORTEST_PREFIX, Keeper
 from engine.memory import Memory, MemoryState
 from engine.messages import Image
@@ -57,6 +57,8 @@ class Conversation:
     @property
     def used_by_pictures(self) -> int:
         """Of the cells that are taken, those of pictures."""
+        if self._pictures is None:
+            return 0
         ids = self.log.ids[: self.log.cached]
         count = sum(is_place(token) for token in ids)
         freed = (ids[hole.start : hole.end] for hole in self._memory.holes.all if hole.is_open)
@@ -65,13 +67,19 @@ class Conversation:
     def reset(self) -> None:
         """Forget the conversation; what is held of its system block is of use for the next one."""
         self.log.forget()
-        self._blocks.forget()
+        self._forget_sources()
 
     def clear(self) -> None:
         """Forget everything, the system block too."""
         self.log.clear()
-        self._blocks.forget()
+        self._forget_sources()
         self._memory.clear()
+
+    def _forget_sources(self) -> None:
+        """Forget what the messages of the conversation that is over were made of."""
+        self._blocks.forget()
+        if self._pictures is not None:
+            self._pictures.forget()
 
     def store(self) -> ConversationState:
         """The conversation and all that the model holds of it."""
@@ -104,8 +112,11 @@ class Conversation:
 
     def expire(self, request: Request) -> Iterator[Delta]:
         """Free the cells of what the request marks as expired, as far as the window has passed it."""
+        messages = marked(request.messages)
+        if not messages:
+            return
         passed = self._memory.passed(self.log.cached)
-        for removal in expired(self.log.spans, self.log.ids, request.messages, self._places):
+        for removal in expired(self.log.spans, self.log.ids, messages, self._places):
             start, end = removal.start, removal.end
             if end <= passed and not self._memory.holes.covers(start, end):
                 self._remove(start, end)

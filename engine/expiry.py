@@ -4,7 +4,7 @@ A mark changes no message. So what was read stays as it is, and what came after 
 cells are freed once the window has passed them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from engine.eviction import HEAD, SMALLEST, TAIL, Removal
 from engine.messages import Image, Message, ToolResult
@@ -13,13 +13,21 @@ from engine.token_log import Span
 Places = Callable[[Image], tuple[int, ...]]
 
 
+def marked(messages: Iterable[Message]) -> dict[str, Message]:
+    """The messages in which something is expired, by their ids."""
+    return {
+        message.id: message
+        for message in messages
+        if any(isinstance(part, Image | ToolResult) and part.expired for part in message.parts)
+    }
+
+
 def expired(
-    spans: Sequence[Span], ids: Sequence[int], messages: Sequence[Message], places: Places
+    spans: Sequence[Span], ids: Sequence[int], messages: Mapping[str, Message], places: Places
 ) -> Iterator[Removal]:
-    """What of `ids` belongs to expired parts of `messages`; `places` gives the ids of a picture."""
-    marked = {message.id: message for message in messages if _is_marked(message)}
+    """What of `ids` belongs to expired parts of `marked` messages; `places` gives the ids of a picture."""
     for span in spans:
-        if (message := marked.get(span.message_id)) is None:
+        if (message := messages.get(span.message_id)) is None:
             continue
         for image in message.parts:
             if isinstance(image, Image) and image.expired:
@@ -28,10 +36,6 @@ def expired(
         start, end = span.start + HEAD, span.end - TAIL
         if results and all(result.expired for result in results) and end - start >= SMALLEST:
             yield Removal(span.message_id, start, end)
-
-
-def _is_marked(message: Message) -> bool:
-    return any(isinstance(part, Image | ToolResult) and part.expired for part in message.parts)
 
 
 def _found(span: Span, ids: Sequence[int], places: tuple[int, ...]) -> Iterator[Removal]:

@@ -75,7 +75,7 @@ class Speculator:
             return _NOTHING
         if self._fixed is not None:
             return self._draft(last, position, min(self._fixed, room))
-        depth = self._drafter_depth(room)
+        depth = self._wanted_of_drafter(room)
         if found := self._repeated(room, depth):
             return found
         if not depth:
@@ -125,7 +125,7 @@ class Speculator:
         """The books of the drafter, to report from."""
         return self._drafter
 
-    def _drafter_depth(self, room: int) -> int:
+    def _wanted_of_drafter(self, room: int) -> int:
         """How many tokens the drafter is to draft now."""
         if self._drafter is None or self._cache.drafter is None:
             return 0

@@ -105,6 +105,11 @@ class Pictures:
             count += 1
         return count
 
+    def forget(self) -> None:
+        """The conversation is over: its pictures are needed no more. What was encoded stays at hand."""
+        self._by_file.clear()
+        self._by_place.clear()
+
     def close(self) -> None:
         """Free the encoder."""
         self._encoder.close()
